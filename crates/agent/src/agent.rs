@@ -35,13 +35,7 @@ impl Agent {
     pub fn new(settings: Settings, conversations: Arc<dyn ConversationStore>, clock: Arc<dyn Clock>) -> Result<Self> {
         let model = Model::new(&settings, Arc::clone(&clock))?;
         Ok(Self {
-            shared: Arc::new(Shared {
-                settings,
-                model,
-                conversations,
-                clock,
-                warned: AtomicBool::new(false),
-            }),
+            shared: Arc::new(Shared { settings, model, conversations, clock, warned: AtomicBool::new(false) }),
             claims: Claims::default(),
         })
     }
@@ -57,9 +51,7 @@ impl Agent {
         if let Some(id) = request.request_id {
             claim = self.claims.take(format!("{user} {id}"));
             if claim.is_none() {
-                return Err(Error::unavailable(
-                    "This request is already in progress; try again in a moment",
-                ));
+                return Err(Error::unavailable("This request is already in progress; try again in a moment"));
             }
             if let Some(stored) = self.shared.conversations.answer_to(user, &id.to_string()).await? {
                 return Ok(Accepted::Answered(ChatAnswer {
@@ -108,9 +100,7 @@ impl Agent {
 /// The question, trimmed and without NUL characters, which PostgreSQL refuses.
 fn question(request: &ChatRequest) -> Result<String> {
     if request.new_conversation && request.conversation_id.is_some() {
-        return Err(Error::invalid_argument(
-            "Send either `new_conversation` or `conversation_id`, not both",
-        ));
+        return Err(Error::invalid_argument("Send either `new_conversation` or `conversation_id`, not both"));
     }
     let message = request.message.replace('\0', "");
     let message = message.trim();
@@ -133,22 +123,14 @@ mod tests {
     use super::*;
 
     fn request(message: &str) -> ChatRequest {
-        ChatRequest {
-            message: message.into(),
-            conversation_id: None,
-            new_conversation: false,
-            request_id: None,
-        }
+        ChatRequest { message: message.into(), conversation_id: None, new_conversation: false, request_id: None }
     }
 
     #[test]
     fn question_length_is_limited() {
         assert_eq!(question(&request("  hé\0llo\n")).expect("a question"), "héllo");
         let longest = "é".repeat(MAX_MESSAGE_CHARS);
-        assert_eq!(
-            question(&request(&format!(" {longest} "))).expect("a question"),
-            longest
-        );
+        assert_eq!(question(&request(&format!(" {longest} "))).expect("a question"), longest);
         for wrong in ["", " \n\t", "\0", &"é".repeat(MAX_MESSAGE_CHARS + 1)] {
             assert!(question(&request(wrong)).is_err());
         }

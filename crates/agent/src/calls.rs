@@ -36,10 +36,7 @@ const TOO_LONG_TO_ASK: &str = "this needs the user's confirmation, and a call of
 const TOO_MANY_TO_ASK: &str = "this needs the user's confirmation, and 8 calls wait for it already; nothing has been \
     done: ask about those first";
 
-const _: () = assert!(
-    MAX_NOTE_BYTES == 4 * 1024 && MAX_ASKED == 8,
-    "the sentences above say so"
-);
+const _: () = assert!(MAX_NOTE_BYTES == 4 * 1024 && MAX_ASKED == 8, "the sentences above say so");
 
 /// The outcome of a call.
 #[derive(Debug, Clone, Default)]
@@ -123,11 +120,7 @@ impl<'a> Caller<'a> {
                 add_citation(citation, &mut citations);
             }
         }
-        Work {
-            summaries,
-            citations,
-            pending: self.confirmations.into_asked(),
-        }
+        Work { summaries, citations, pending: self.confirmations.into_asked() }
     }
 
     /// What the user is asked to confirm: `Delete the task "Buy milk"?`.
@@ -177,10 +170,7 @@ impl<'a> Caller<'a> {
             self.events.emit(Event::ToolStart {
                 call: first + at,
                 tool: shown_name(call),
-                label: self
-                    .tools
-                    .find(&call.name)
-                    .map_or_else(|| shown_name(call), running_label),
+                label: self.tools.find(&call.name).map_or_else(|| shown_name(call), running_label),
             });
             ended.push(match self.plan(at, call) {
                 Plan::Run(arguments) => {
@@ -281,10 +271,7 @@ impl<'a> Caller<'a> {
             Some(spec) => plain(&spec.title),
             None => shown_name(call),
         };
-        self.events.emit(Event::ToolEnd {
-            call: number,
-            summary: outcome.summary.clone(),
-        });
+        self.events.emit(Event::ToolEnd { call: number, summary: outcome.summary.clone() });
         outcome
     }
 }
@@ -296,10 +283,7 @@ impl Outcome {
             Ok(output) => output,
             Err(error) => {
                 let message = clip(error.message(), max_result_chars);
-                return Self {
-                    ran: true,
-                    ..Self::error(&message)
-                };
+                return Self { ran: true, ..Self::error(&message) };
             }
         };
         let json: Value = serde_json::from_str(output.json()).unwrap_or(Value::Null);
@@ -330,10 +314,7 @@ impl Outcome {
 
     fn not_run(result: &str, preview: &str) -> Self {
         Self {
-            summary: ToolCallSummary {
-                result_preview: Some(preview.to_owned()),
-                ..ToolCallSummary::default()
-            },
+            summary: ToolCallSummary { result_preview: Some(preview.to_owned()), ..ToolCallSummary::default() },
             result: Beginning::of(result, usize::MAX),
             ..Self::default()
         }
@@ -383,11 +364,7 @@ fn distinct_ids(calls: &[Call], first: usize) -> Vec<String> {
     let mut seen = HashSet::new();
     let id = |(at, call): (usize, &Call)| {
         let fit = !call.id.is_empty() && call.id.len() <= MAX_ID_BYTES && seen.insert(call.id.clone());
-        if fit {
-            call.id.clone()
-        } else {
-            format!("tribune_{}", first + at)
-        }
+        if fit { call.id.clone() } else { format!("tribune_{}", first + at) }
     };
     calls.iter().enumerate().map(id).collect()
 }
@@ -399,13 +376,7 @@ mod tests {
     use super::*;
 
     fn call(id: &str, arguments: &str) -> Call {
-        Call {
-            id: id.into(),
-            name: "look".into(),
-            arguments: arguments.into(),
-            too_long: false,
-            cut_off: false,
-        }
+        Call { id: id.into(), name: "look".into(), arguments: arguments.into(), too_long: false, cut_off: false }
     }
 
     #[test]
@@ -418,10 +389,7 @@ mod tests {
             assert_eq!(echoed(&call("", wrong)), "{}");
         }
         assert_eq!(echoed(&call("", "{ \"a\": 1 }")), "{ \"a\": 1 }");
-        let cut_off = Call {
-            cut_off: true,
-            ..call("", "")
-        };
+        let cut_off = Call { cut_off: true, ..call("", "") };
         assert!(arguments(&cut_off).is_err_and(|wrong| wrong.contains("was cut off")));
     }
 

@@ -17,10 +17,7 @@ impl Claims {
     /// `None` if the key is taken.
     pub(crate) fn take(&self, key: String) -> Option<Claim> {
         let free = self.lock().insert(key.clone());
-        free.then(|| Claim {
-            claims: self.clone(),
-            key,
-        })
+        free.then(|| Claim { claims: self.clone(), key })
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {

@@ -112,11 +112,7 @@ impl<Server> Config<Server> {
 impl Settings {
     /// The defaults of the configuration, for this model.
     pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Self {
-        let config = Config::<()> {
-            base_url: base_url.into(),
-            model: model.into(),
-            ..Config::default()
-        };
+        let config = Config::<()> { base_url: base_url.into(), model: model.into(), ..Config::default() };
         config.settings_with(None)
     }
 }

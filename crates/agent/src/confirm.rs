@@ -165,19 +165,14 @@ impl StoredCall {
         // Sorted, so that equal calls are stored once.
         arguments.sort_keys();
         arguments.values_mut().for_each(Value::sort_all_objects);
-        let stored = Self {
-            tool: tool.to_owned(),
-            arguments,
-        };
+        let stored = Self { tool: tool.to_owned(), arguments };
         let note = serde_json::to_string(&stored).ok()?;
         Self::read(&note).map(|_| note)
     }
 
     /// `None` if it is not a stored call.
     fn read(note: &str) -> Option<Self> {
-        (note.len() <= MAX_NOTE_BYTES)
-            .then(|| serde_json::from_str(note).ok())
-            .flatten()
+        (note.len() <= MAX_NOTE_BYTES).then(|| serde_json::from_str(note).ok()).flatten()
     }
 }
 
@@ -210,17 +205,9 @@ mod tests {
         for no in ["no", "No.", "N", "cancel!"] {
             assert_eq!(Word::of(no), Word::No, "{no}");
         }
-        for neither in [
-            "",
-            "?",
-            "yes?",
-            "ok, go ahead",
-            "yes, but only the first one",
-            "no, yes",
-            "yesterday",
-            "sure",
-            "ja",
-        ] {
+        for neither in
+            ["", "?", "yes?", "ok, go ahead", "yes, but only the first one", "no, yes", "yesterday", "sure", "ja"]
+        {
             assert_eq!(Word::of(neither), Word::Neither, "{neither}");
         }
     }
@@ -237,15 +224,8 @@ mod tests {
         let arguments = object(json!({"id": 1}));
         let mut first = after(&[], "delete it");
         assert_eq!(first.decide("delete", &arguments), Verdict::Ask);
-        assert_eq!(
-            first.decide("delete", &arguments),
-            Verdict::Ask,
-            "asking twice is not a yes"
-        );
-        assert_eq!(
-            first.asked_calls().collect::<Vec<_>>(),
-            [("delete".to_owned(), arguments.clone())]
-        );
+        assert_eq!(first.decide("delete", &arguments), Verdict::Ask, "asking twice is not a yes");
+        assert_eq!(first.asked_calls().collect::<Vec<_>>(), [("delete".to_owned(), arguments.clone())]);
         let pending = first.into_asked();
         assert_eq!(pending.len(), 1);
 
@@ -306,10 +286,7 @@ mod tests {
         let of = |bytes: usize| object(json!({ "t": "x".repeat(bytes) }));
         assert_eq!(stored(&of(MAX_NOTE_BYTES - 38))[0].len(), MAX_NOTE_BYTES);
         let mut confirmations = Confirmations::default();
-        assert_eq!(
-            confirmations.decide("delete", &of(MAX_NOTE_BYTES - 37)),
-            Verdict::TooLong
-        );
+        assert_eq!(confirmations.decide("delete", &of(MAX_NOTE_BYTES - 37)), Verdict::TooLong);
         let deep = (0..126).fold(json!(1), |inner, _| json!([inner]));
         let deep: JsonObject = serde_json::from_str(&json!({ "t": deep }).to_string()).expect("an object");
         assert_eq!(confirmations.decide("delete", &deep), Verdict::TooLong);

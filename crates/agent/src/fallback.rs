@@ -73,11 +73,7 @@ mod tests {
 
     fn outcome(preview: &str, success: bool, read_only: bool) -> Outcome {
         Outcome {
-            summary: ToolCallSummary {
-                result_preview: Some(preview.into()),
-                success,
-                ..ToolCallSummary::default()
-            },
+            summary: ToolCallSummary { result_preview: Some(preview.into()), success, ..ToolCallSummary::default() },
             ran: true,
             read_only,
             ..Outcome::default()

@@ -55,11 +55,7 @@ fn count(number: u64, item: &str) -> String {
 /// The title of the answer itself, or of the one object it holds.
 fn title(answer: &Value) -> Option<&str> {
     let own = |value: &'_ Value| value["title"].as_str().is_some_and(|title| !title.trim().is_empty());
-    let holder = if own(answer) {
-        answer
-    } else {
-        answer.as_object()?.values().find(|value| own(value))?
-    };
+    let holder = if own(answer) { answer } else { answer.as_object()?.values().find(|value| own(value))? };
     holder["title"].as_str()
 }
 
@@ -103,10 +99,7 @@ pub(crate) fn behind(answer: &str, mut citations: Vec<Citation>) -> Vec<Citation
 fn citation(thing: &Value) -> Option<Citation> {
     let url = thing["url"].as_str().filter(|url| is_link(url))?;
     let title = clip(&plain(thing["title"].as_str()?), MAX_TITLE_CHARS);
-    (!title.is_empty()).then(|| Citation {
-        title,
-        url: url.to_owned(),
-    })
+    (!title.is_empty()).then(|| Citation { title, url: url.to_owned() })
 }
 
 /// Whether a page may link to this address.
@@ -136,10 +129,7 @@ mod tests {
         assert_eq!(letters(json!({"letters": [1]})), "1 letter");
         assert_eq!(letters(json!({"letters": [1, 2], "total": 12})), "2 of 12 letters");
         assert_eq!(preview_of(&json!({"id": "x", "title": "Buy milk"})), "Buy milk");
-        assert_eq!(
-            preview_of(&json!({"status": "ok", "task": {"id": 1, "title": "Buy\n milk"}})),
-            "Buy milk"
-        );
+        assert_eq!(preview_of(&json!({"status": "ok", "task": {"id": 1, "title": "Buy\n milk"}})), "Buy milk");
         assert_eq!(preview_of(&json!({"ok": true})), "done");
         let long = preview_of(&json!({"title": "x".repeat(500)}));
         assert_eq!(long.chars().count(), MAX_PREVIEW_CHARS);
@@ -159,10 +149,7 @@ mod tests {
             url: format!("https://example.org/{number:02}"),
         };
         let all: Vec<Citation> = (0..10).map(cited).collect();
-        assert_eq!(
-            behind("See title 03 and https://example.org/07.", all.clone()),
-            [cited(3), cited(7)]
-        );
+        assert_eq!(behind("See title 03 and https://example.org/07.", all.clone()), [cited(3), cited(7)]);
         assert_eq!(behind("See above.", all.clone()), all[..MAX_UNNAMED]);
         assert_eq!(behind("See above.", Vec::new()), []);
     }
@@ -185,10 +172,7 @@ mod tests {
         });
         collect_citations(&answer, &mut citations);
         let found: Vec<_> = citations.iter().map(|c| (c.title.as_str(), c.url.as_str())).collect();
-        assert_eq!(
-            found,
-            [("Top", "https://example.org/top"), ("One", "http://example.org/1")]
-        );
+        assert_eq!(found, [("Top", "https://example.org/top"), ("One", "http://example.org/1")]);
     }
 
     #[test]
@@ -204,9 +188,8 @@ mod tests {
 
     #[test]
     fn citations_are_bounded() {
-        let many: Vec<Value> = (0..50)
-            .map(|n| json!({"title": "t", "url": format!("https://example.org/{n}")}))
-            .collect();
+        let many: Vec<Value> =
+            (0..50).map(|n| json!({"title": "t", "url": format!("https://example.org/{n}")})).collect();
         let mut citations = Vec::new();
         collect_citations(&json!({"results": many}), &mut citations);
         assert_eq!(citations.len(), MAX_CITATIONS);

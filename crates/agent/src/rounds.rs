@@ -33,11 +33,7 @@ pub(crate) struct Share<'a> {
 impl<'a> Share<'a> {
     pub(crate) fn whole(round: &'a [AnsweredCall]) -> Self {
         let longest = round.iter().map(|call| call.result.chars()).max();
-        Self {
-            round,
-            result_chars: longest.unwrap_or_default(),
-            all_arguments: true,
-        }
+        Self { round, result_chars: longest.unwrap_or_default(), all_arguments: true }
     }
 
     fn tokens(&self) -> usize {
@@ -71,9 +67,7 @@ impl<'a> Share<'a> {
     pub(crate) fn add_to(&self, messages: &mut Vec<Message>) {
         let arguments: Vec<Cow<'_, str>> = self.round.iter().map(|call| self.arguments(call)).collect();
         let calls = self.round.iter().zip(&arguments);
-        messages.push(request::calls(
-            calls.map(|(call, arguments)| (&*call.id, &*call.name, &**arguments)),
-        ));
+        messages.push(request::calls(calls.map(|(call, arguments)| (&*call.id, &*call.name, &**arguments))));
         let result = |call: &AnsweredCall| request::result(&call.id, &call.result.cut(self.result_chars));
         messages.extend(self.round.iter().map(result));
     }

@@ -42,10 +42,7 @@ impl Beginning {
     /// The first `max` characters.
     pub(crate) fn of(text: &str, max: usize) -> Self {
         let (start, rest) = split(text, max);
-        Self {
-            text: start.to_owned(),
-            missing: rest.chars().count(),
-        }
+        Self { text: start.to_owned(), missing: rest.chars().count() }
     }
 
     /// Characters that are present.

@@ -33,10 +33,7 @@ impl ToolSet {
         let functions: Vec<_> = specs.iter().map(function).collect();
         // Names, texts and schemas always serialise.
         let definitions = serde_json::value::to_raw_value(&functions).ok();
-        Self {
-            definitions: definitions.filter(|_| !specs.is_empty()),
-            specs,
-        }
+        Self { definitions: definitions.filter(|_| !specs.is_empty()), specs }
     }
 
     pub fn specs(&self) -> &[ToolSpec] {
@@ -53,8 +50,7 @@ impl ToolSet {
 
     /// The size of the definitions.
     pub(crate) fn tokens(&self) -> usize {
-        self.definitions()
-            .map_or(0, |definitions| tokens(definitions.get().len()))
+        self.definitions().map_or(0, |definitions| tokens(definitions.get().len()))
     }
 }
 

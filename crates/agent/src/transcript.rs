@@ -32,14 +32,7 @@ impl Transcript {
         question: String,
         budget_tokens: u32,
     ) -> Self {
-        Self {
-            system,
-            history,
-            notice,
-            question,
-            rounds: Vec::new(),
-            budget_tokens: budget_tokens as usize,
-        }
+        Self { system, history, notice, question, rounds: Vec::new(), budget_tokens: budget_tokens as usize }
     }
 
     pub(crate) fn add_round(&mut self, calls: Vec<AnsweredCall>) {
@@ -92,11 +85,7 @@ impl Transcript {
         let whole = fits(from);
         let sent = self.history[from..].iter().map(|kept| {
             let text = kept.content.as_str();
-            let text = if whole {
-                text.into()
-            } else {
-                cut(text, LEAST_MESSAGE_CHARS).into()
-            };
+            let text = if whole { text.into() } else { cut(text, LEAST_MESSAGE_CHARS).into() };
             (kept.role, text)
         });
         sent.collect()
@@ -115,12 +104,7 @@ mod tests {
     use crate::text::{BYTES_PER_TOKEN, Beginning};
 
     fn kept(role: Role, content: &str) -> Kept {
-        Kept {
-            id: Uuid::nil(),
-            role,
-            content: content.to_owned(),
-            created_at: Timestamp::UNIX_EPOCH,
-        }
+        Kept { id: Uuid::nil(), role, content: content.to_owned(), created_at: Timestamp::UNIX_EPOCH }
     }
 
     fn history(exchanges: usize, chars: usize) -> Vec<Kept> {
@@ -147,21 +131,11 @@ mod tests {
 
     fn sent(transcript: &Transcript) -> Vec<Value> {
         let messages = transcript.messages(0);
-        messages
-            .iter()
-            .map(|m| serde_json::to_value(m).expect("JSON"))
-            .collect()
+        messages.iter().map(|m| serde_json::to_value(m).expect("JSON")).collect()
     }
 
     fn starts(messages: &[Value]) -> Vec<String> {
-        let word = |m: &Value| {
-            m["content"]
-                .as_str()
-                .unwrap_or("calls")
-                .split(' ')
-                .next()
-                .map(str::to_owned)
-        };
+        let word = |m: &Value| m["content"].as_str().unwrap_or("calls").split(' ').next().map(str::to_owned);
         messages.iter().filter_map(word).collect()
     }
 
@@ -180,10 +154,7 @@ mod tests {
             starts(&sent(&transcript(history(3, 300), two_exchanges))),
             ["system", "q1", "a1", "q2", "a2", "question"]
         );
-        assert_eq!(
-            starts(&sent(&transcript(history(3, 300), two_exchanges - 1))),
-            ["system", "q2", "a2", "question"]
-        );
+        assert_eq!(starts(&sent(&transcript(history(3, 300), two_exchanges - 1))), ["system", "q2", "a2", "question"]);
         assert_eq!(
             starts(&sent(&transcript(history(3, 300), 1))),
             ["system", "q2", "a2", "question"],
@@ -213,10 +184,7 @@ mod tests {
         transcript.notice = Some("waiting".into());
         transcript.add_round(vec![answered("found")]);
         let messages = sent(&transcript);
-        assert_eq!(
-            starts(&messages),
-            ["system", "q1", "a1", "waiting", "question", "calls", "found"]
-        );
+        assert_eq!(starts(&messages), ["system", "q1", "a1", "waiting", "question", "calls", "found"]);
         assert_eq!(messages[3]["role"], "system");
     }
 
@@ -245,9 +213,7 @@ mod tests {
             let length = |text: &Value| text.as_str().map_or(0, str::len);
             let arguments = |at: usize| length(&messages[at]["tool_calls"][0]["function"]["arguments"]);
             let rounds = (2..8).step_by(2);
-            rounds
-                .map(|at| (arguments(at), length(&messages[at + 1]["content"])))
-                .collect()
+            rounds.map(|at| (arguments(at), length(&messages[at + 1]["content"]))).collect()
         };
         // 911 bytes of arguments and 900 of a result are 304 and 300 tokens; with 18 beside them, a call is 622. Cut
         // to 225 and to 200 characters with a note of 32, a result is 86 and 78 tokens. The note in place of the

@@ -77,9 +77,7 @@ impl Turn {
         let started = shared.clock.monotonic();
         let cx = cx.until(started.checked_add(shared.settings.turn_timeout).unwrap_or(cx.deadline));
         let stream = TextStream::new(events);
-        events.emit(Event::Started {
-            conversation_id: self.conversation.id,
-        });
+        events.emit(Event::Started { conversation_id: self.conversation.id });
         let confirmations = Confirmations::new(&self.conversation.pending, &self.question);
         let mut waiting = Waiting {
             user: self.user.clone(),
@@ -140,12 +138,7 @@ impl Turn {
     /// Stores the exchange, then returns the answer.
     async fn store(self, message: String, work: Work, stream: &TextStream<'_>) -> Result<ChatAnswer> {
         let answered_at = self.shared.clock.now().max(self.asked_at);
-        let said = |role, content, at| Message {
-            id: id_of_time(at),
-            role,
-            content,
-            created_at: at,
-        };
+        let said = |role, content, at| Message { id: id_of_time(at), role, content, created_at: at };
         let answer = said(Role::Assistant, message, answered_at);
         let exchange = Exchange {
             conversation: self.conversation.id,
@@ -291,14 +284,7 @@ fn account(shared: &Shared, started: Instant, cx: &CallContext, outcome: &'stati
     let took = shared.clock.monotonic().saturating_duration_since(started);
     metrics::counter!("tribune_chat_turns_total", "outcome" => outcome).increment(1);
     metrics::histogram!("tribune_chat_turn_seconds").record(took.as_secs_f64());
-    tracing::info!(
-        ms = took.as_millis(),
-        rounds,
-        tools,
-        outcome,
-        correlation_id = &*cx.correlation_id,
-        "chat turn"
-    );
+    tracing::info!(ms = took.as_millis(), rounds, tools, outcome, correlation_id = &*cx.correlation_id, "chat turn");
 }
 
 /// Sends text to the client, and takes it back.
@@ -310,10 +296,7 @@ struct TextStream<'a> {
 
 impl<'a> TextStream<'a> {
     const fn new(events: &'a dyn Events) -> Self {
-        Self {
-            events,
-            has_text: AtomicBool::new(false),
-        }
+        Self { events, has_text: AtomicBool::new(false) }
     }
 
     fn send(&self, text: &str) {

@@ -179,11 +179,8 @@ impl Walk {
         });
         let of_mid = |part: Option<Decimal>| bps(part?, mid?);
         let filled = self.is_filled();
-        let unfilled = (!filled).then_some(if complete {
-            Unavailable::TooSmallBook
-        } else {
-            Unavailable::BeyondKnownLevels
-        });
+        let unfilled =
+            (!filled).then_some(if complete { Unavailable::TooSmallBook } else { Unavailable::BeyondKnownLevels });
         let (unfilled_base, unfilled_quote) = match self.left {
             Size::Base(left) if !filled => (Some(left), None),
             Size::Quote(left) if !filled => (None, Some(left)),
@@ -270,10 +267,7 @@ mod tests {
         let cost = cost(&book(), Action::Buy, Size::Quote(money("1000"))).expect("cost");
         // All there is: 101 + 204 = 305 for 3.
         assert!(!cost.filled);
-        assert_eq!(
-            (cost.filled_quote, cost.unfilled_quote),
-            (money("305"), Some(money("695")))
-        );
+        assert_eq!((cost.filled_quote, cost.unfilled_quote), (money("305"), Some(money("695"))));
         assert_eq!(cost.levels_used, 2);
         assert!(cost.complete, "all of the book is known");
         let json = serde_json::to_value(&cost).expect("json");
@@ -284,26 +278,15 @@ mod tests {
 
     #[test]
     fn unknown_levels_make_it_incomplete() {
-        let partly = Depth {
-            ask_reach: Some(price("101")),
-            ..book()
-        };
-        let of = |size| {
-            cost(&partly, Action::Buy, Size::Base(quantity(size)))
-                .expect("cost")
-                .complete
-        };
+        let partly = Depth { ask_reach: Some(price("101")), ..book() };
+        let of = |size| cost(&partly, Action::Buy, Size::Base(quantity(size))).expect("cost").complete;
         assert!(of("1") && !of("1.00000001"));
     }
 
     #[test]
     fn fill_beyond_known_levels_is_unknown() {
         // All levels that came are within the reach, and there may be more beyond it.
-        let cut = Depth {
-            ask_reach: Some(price("102")),
-            bid_reach: Some(price("98")),
-            ..book()
-        };
+        let cut = Depth { ask_reach: Some(price("102")), bid_reach: Some(price("98")), ..book() };
         for (side, held) in [(Action::Buy, "305"), (Action::Sell, "295")] {
             let of = |size| cost(&cut, side, Size::Quote(money(size))).expect("cost");
             assert!(of(held).filled && of(held).complete && of(held).reason.is_none());
@@ -316,16 +299,8 @@ mod tests {
         }
         // Of the other side all is known, which says nothing of this one.
         let one = Depth { ask_reach: None, ..cut };
-        assert!(
-            cost(&one, Action::Buy, Size::Quote(money("400")))
-                .expect("cost")
-                .complete
-        );
-        assert!(
-            !cost(&one, Action::Sell, Size::Quote(money("400")))
-                .expect("cost")
-                .complete
-        );
+        assert!(cost(&one, Action::Buy, Size::Quote(money("400"))).expect("cost").complete);
+        assert!(!cost(&one, Action::Sell, Size::Quote(money("400"))).expect("cost").complete);
     }
 
     #[test]

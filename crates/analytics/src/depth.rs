@@ -73,11 +73,7 @@ impl Top {
             let is_within = worst.is_some_and(|worst| O::better(worst, reach).is_ge());
             levels == most && is_within
         });
-        Ok(Self {
-            levels,
-            volume,
-            complete,
-        })
+        Ok(Self { levels, volume, complete })
     }
 }
 
@@ -140,11 +136,7 @@ pub fn band(depth: &Depth, distance_bps: u32) -> Result<Band, Unavailable> {
         imbalance: imbalance.as_ref().ok().copied(),
         reason: imbalance.err(),
         // A lower bound only describes what is known.
-        standing: if complete {
-            Standing::Sound
-        } else {
-            Standing::Descriptive
-        },
+        standing: if complete { Standing::Sound } else { Standing::Descriptive },
     })
 }
 
@@ -171,10 +163,7 @@ mod tests {
     use tribune_binance::testing::{books, depth, money, price};
 
     fn book() -> Depth {
-        depth(
-            &[("99.95", "2"), ("99.80", "3"), ("99.00", "10")],
-            &[("100.05", "1"), ("100.25", "4")],
-        )
+        depth(&[("99.95", "2"), ("99.80", "3"), ("99.00", "10")], &[("100.05", "1"), ("100.25", "4")])
     }
 
     #[test]
@@ -187,17 +176,11 @@ mod tests {
         assert_eq!((five.imbalance, five.bid_ask_ratio), (Some(0.5), Some(3.0)));
         assert_eq!((five.bid_levels_used, five.ask_levels_used), (3, 2));
         assert!(five.complete);
-        let partly = Depth {
-            bid_reach: Some(price("99.80")),
-            ..book()
-        };
+        let partly = Depth { bid_reach: Some(price("99.80")), ..book() };
         assert!(top_imbalance(&partly, 2).expect("imbalance").complete);
         assert!(!top_imbalance(&partly, 3).expect("imbalance").complete);
         // All three bids are known, but a fourth may be there.
-        let to_the_last = Depth {
-            bid_reach: Some(price("99")),
-            ..book()
-        };
+        let to_the_last = Depth { bid_reach: Some(price("99")), ..book() };
         assert!(top_imbalance(&to_the_last, 2).expect("imbalance").complete);
         assert!(!top_imbalance(&to_the_last, 4).expect("imbalance").complete);
         assert_eq!(top_imbalance(&book(), 0), Err(Unavailable::NothingAsked));
@@ -208,10 +191,7 @@ mod tests {
     fn bands_match_hand_computation() {
         // Mid 100: ±10 bps is 99.90 to 100.10, ±25 is 99.75 to 100.25 (with its edge), ±100 is 99 to 101.
         let bands = bands(&book()).expect("bands");
-        let result: Vec<_> = bands
-            .iter()
-            .map(|band| (band.bid_notional_quote, band.ask_notional_quote))
-            .collect();
+        let result: Vec<_> = bands.iter().map(|band| (band.bid_notional_quote, band.ask_notional_quote)).collect();
         // 99.95·2 = 199.9; + 99.80·3 = 299.4 → 499.3; + 99·10 → 1489.3. 100.05; + 401 → 501.05.
         assert_eq!(result[0], (money("199.9"), money("100.05")));
         assert_eq!(result[1], (money("499.3"), money("501.05")));
@@ -223,30 +203,18 @@ mod tests {
 
     #[test]
     fn band_beyond_known_levels_is_a_lower_bound() {
-        let partly = Depth {
-            ask_reach: Some(price("100.25")),
-            ..book()
-        };
+        let partly = Depth { ask_reach: Some(price("100.25")), ..book() };
         let inside = band(&partly, 25).expect("band");
         assert!(inside.complete && inside.imbalance.is_some());
         // Down to 99.75, the edge itself.
         for (reach, complete) in [("99.75", true), ("99.76", false)] {
-            let partly = Depth {
-                bid_reach: Some(price(reach)),
-                ..book()
-            };
+            let partly = Depth { bid_reach: Some(price(reach)), ..book() };
             assert_eq!(band(&partly, 25).map(|band| band.bid_complete), Ok(complete));
         }
         let beyond = band(&partly, 26).expect("band");
         assert!(beyond.bid_complete && !beyond.ask_complete && !beyond.complete);
-        assert_eq!(
-            (inside.standing, beyond.standing),
-            (Standing::Sound, Standing::Descriptive)
-        );
-        assert_eq!(
-            (beyond.imbalance, beyond.reason),
-            (None, Some(Unavailable::BeyondReach))
-        );
+        assert_eq!((inside.standing, beyond.standing), (Standing::Sound, Standing::Descriptive));
+        assert_eq!((beyond.imbalance, beyond.reason), (None, Some(Unavailable::BeyondReach)));
     }
 
     #[test]

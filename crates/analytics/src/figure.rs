@@ -103,11 +103,7 @@ pub enum Unavailable {
     #[error("no trades in the window")]
     NoTrades,
     #[error("{have} {what}, {need} needed")]
-    TooFew {
-        what: &'static str,
-        have: usize,
-        need: usize,
-    },
+    TooFew { what: &'static str, have: usize, need: usize },
     #[error("all samples are alike")]
     NoVariation,
     #[error("the rows would be more than {most}: give a larger tick_size")]
@@ -169,10 +165,7 @@ pub struct Window {
 impl Window {
     /// The `seconds` before `now`, with `now`.
     pub fn last(seconds: u32, now: Millis) -> Self {
-        Self {
-            start_ms: now.saturating_sub(Millis::from(seconds) * 1000),
-            end_ms: now,
-        }
+        Self { start_ms: now.saturating_sub(Millis::from(seconds) * 1000), end_ms: now }
     }
 
     pub const fn contains(&self, time: Millis) -> bool {
@@ -219,9 +212,7 @@ pub fn derived_price(price: Decimal) -> Decimal {
     let is_small = price.abs() < Decimal::new(1, PRICE_PLACES - PRICE_DIGITS + 1);
     let digits = is_small.then(|| price.round_sf_with_strategy(PRICE_DIGITS, half_to_even));
     let rounded = digits.flatten();
-    rounded
-        .unwrap_or_else(|| price.round_dp_with_strategy(PRICE_PLACES, half_to_even))
-        .normalize()
+    rounded.unwrap_or_else(|| price.round_dp_with_strategy(PRICE_PLACES, half_to_even)).normalize()
 }
 
 /// For answers: a statistic with six significant digits; `None` for NaN.
@@ -275,10 +266,7 @@ mod tests {
         assert!(almost_nothing == 0.0 && almost_nothing.is_sign_positive());
         let bps = |mantissa, scale| rounded_bps(Decimal::new(mantissa, scale));
         assert_eq!((bps(15_625, 7), bps(15_625, 9)), (Some(0.0016), Some(0.000_016)));
-        assert_eq!(
-            (bps(5, 5), bps(-1, 6), bps(0, 0)),
-            (Some(0.000_05), Some(-0.000_001), Some(0.0))
-        );
+        assert_eq!((bps(5, 5), bps(-1, 6), bps(0, 0)), (Some(0.000_05), Some(-0.000_001), Some(0.0)));
         assert_eq!(imbalance(0, 0), None);
         assert_eq!(imbalance(i128::MAX, 1), None);
         assert_eq!(imbalance(i128::MAX, 0), Some(1.0));
@@ -292,10 +280,7 @@ mod tests {
         assert_eq!(of(123_456_789, 13), "0.0000123457");
         assert_eq!(of(160_592_857, 16), "0.000000016059");
         assert_eq!(of(-160_592_857, 16), "-0.000000016059");
-        assert_eq!(
-            (of(99_994_449, 14), of(0, 4)),
-            ("0.00000099994".to_owned(), "0".to_owned())
-        );
+        assert_eq!((of(99_994_449, 14), of(0, 4)), ("0.00000099994".to_owned(), "0".to_owned()));
     }
 
     #[test]

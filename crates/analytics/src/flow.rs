@@ -230,22 +230,13 @@ mod tests {
         // Bought 2 + 1, sold 4: net −1. Running: 2, −2, −1.
         assert_eq!(flow.net_flow_base.to_string(), "-1");
         assert_eq!(flow.cvd_base, flow.net_flow_base);
-        assert_eq!(
-            (flow.cvd_high_base.to_string(), flow.cvd_low_base.to_string()),
-            ("2".into(), "-2".into())
-        );
+        assert_eq!((flow.cvd_high_base.to_string(), flow.cvd_low_base.to_string()), ("2".into(), "-2".into()));
         // Money: bought 200 + 102 = 302, sold 404: −102. (3 − 4)/7 = −0.142857…
         assert_eq!(flow.net_flow_quote.to_string(), "-102");
         assert_eq!(flow.aggressor_imbalance, Some(-0.1429));
         // 706/7 = 100.857142857142…
-        assert_eq!(
-            flow.vwap.map(|vwap| vwap.to_string()).as_deref(),
-            Some("100.8571428571")
-        );
-        assert_eq!(
-            flow.largest_trade.map(|largest| largest.notional_quote),
-            Some(money("404"))
-        );
+        assert_eq!(flow.vwap.map(|vwap| vwap.to_string()).as_deref(), Some("100.8571428571"));
+        assert_eq!(flow.largest_trade.map(|largest| largest.notional_quote), Some(money("404")));
         // One order after 20,000.
         assert_eq!(flow.orders_per_sec, Some(0.1));
         assert_eq!((flow.missing_trades, flow.complete), (2, false));
@@ -262,9 +253,7 @@ mod tests {
 
     #[test]
     fn rate_covers_ten_seconds() {
-        let trades: Vec<_> = (1..=20)
-            .map(|at| trade(at, at as i64 * 1_000, "1", "1", Buyer))
-            .collect();
+        let trades: Vec<_> = (1..=20).map(|at| trade(at, at as i64 * 1_000, "1", "1", Buyer)).collect();
         let of = |seen_from| trade_flow(&trades, Window::last(2, 20_000), seen_from).expect("flow");
         assert_eq!((of(0).trades, of(0).orders_per_sec), (2, Some(1.0)));
         assert_eq!((of(15_000).complete, of(15_000).orders_per_sec), (true, None));
@@ -280,10 +269,7 @@ mod tests {
             trade(3, 15_000, "100", "3", Buyer),
             trade(4, 15_000, "101", "1", Buyer),
         ];
-        let three = Trade {
-            first_id: 1,
-            ..trade(3, 15_000, "100", "6", Buyer)
-        };
+        let three = Trade { first_id: 1, ..trade(3, 15_000, "100", "6", Buyer) };
         for trades in [&singles[..], &[three, singles[3]]] {
             let flow = trade_flow(trades, Window::last(20, 20_000), 0).expect("flow");
             assert_eq!((flow.orders_per_sec, flow.trades), (Some(0.4), 4));
@@ -293,18 +279,10 @@ mod tests {
     #[test]
     fn gap_at_window_edge_counts() {
         let trades = [trade(1, 1_000, "1", "1", Buyer), trade(3, 9_000, "1", "1", Buyer)];
-        let missing = |start_ms, end_ms| {
-            trade_flow(&trades, Window { start_ms, end_ms }, 0)
-                .expect("flow")
-                .missing_trades
-        };
+        let missing =
+            |start_ms, end_ms| trade_flow(&trades, Window { start_ms, end_ms }, 0).expect("flow").missing_trades;
         assert_eq!(
-            (
-                missing(5_000, 9_000),
-                missing(2_000, 3_000),
-                missing(0, 500),
-                missing(9_000, 9_500)
-            ),
+            (missing(5_000, 9_000), missing(2_000, 3_000), missing(0, 500), missing(9_000, 9_500)),
             (1, 1, 0, 0)
         );
     }

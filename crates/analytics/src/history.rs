@@ -38,10 +38,7 @@ pub struct Sample {
 
 impl Sample {
     fn gap(time: Millis) -> Self {
-        Self {
-            time,
-            ..Self::default()
-        }
+        Self { time, ..Self::default() }
     }
 
     fn of(depth: &Depth, time: Millis) -> Self {
@@ -125,11 +122,7 @@ mod tests {
     }
 
     fn spreads(history: &History) -> Vec<(Millis, Option<f32>)> {
-        history
-            .samples()
-            .iter()
-            .map(|sample| (sample.time, sample.spread_bps))
-            .collect()
+        history.samples().iter().map(|sample| (sample.time, sample.spread_bps)).collect()
     }
 
     #[test]
@@ -139,10 +132,7 @@ mod tests {
             // Looks come a little late each time.
             history.look(&book(), second * 1_010);
         }
-        assert_eq!(
-            spreads(&history),
-            [(0, Some(200.0)), (2_020, Some(200.0)), (4_040, Some(200.0))]
-        );
+        assert_eq!(spreads(&history), [(0, Some(200.0)), (2_020, Some(200.0)), (4_040, Some(200.0))]);
         assert_eq!(history.samples()[0].imbalance, Some(0.5));
     }
 
@@ -156,10 +146,7 @@ mod tests {
             history.interrupted(time);
         }
         history.look(&book(), 4_000);
-        assert_eq!(
-            spreads(&history),
-            [(0, Some(200.0)), (1_000, None), (3_000, None), (4_000, Some(200.0))]
-        );
+        assert_eq!(spreads(&history), [(0, Some(200.0)), (1_000, None), (3_000, None), (4_000, Some(200.0))]);
     }
 
     #[test]

@@ -68,9 +68,7 @@ impl IcebergTracker {
         self.now = time;
         let mut traded = BTreeMap::<_, Quantity>::new();
         for trade in trades {
-            let sum = traded
-                .entry((BookSide::hit_by(trade.aggressor), trade.price))
-                .or_default();
+            let sum = traded.entry((BookSide::hit_by(trade.aggressor), trade.price)).or_default();
             *sum = Quantity::from_units(sum.units().saturating_add(trade.quantity.units()));
         }
         let bids = depth.bids.iter().take(LEVELS).map(|level| (BookSide::Bid, level));
@@ -78,17 +76,10 @@ impl IcebergTracker {
         let mut before = std::mem::take(&mut self.shown);
         for (side, level) in bids.chain(asks) {
             let key = (side, level.price);
-            let kept = before
-                .remove(&key)
-                .filter(|shown| time.saturating_sub(shown.since) < WINDOW_MS);
+            let kept = before.remove(&key).filter(|shown| time.saturating_sub(shown.since) < WINDOW_MS);
             // A new price starts without trades: earlier ones met orders that were not displayed.
             let taken = kept.and_then(|_| traded.get(&key)).map_or(0, |taken| taken.units());
-            let shown = kept.unwrap_or(Shown {
-                most: level.quantity,
-                traded: Quantity::ZERO,
-                refills: 0,
-                since: time,
-            });
+            let shown = kept.unwrap_or(Shown { most: level.quantity, traded: Quantity::ZERO, refills: 0, since: time });
             self.shown.insert(
                 key,
                 Shown {
@@ -157,17 +148,9 @@ mod tests {
     #[test]
     fn one_large_trade_is_no_iceberg() {
         assert!(after(&[("2", "0"), ("2", "50")]).hints.is_empty());
-        assert!(
-            after(&[("2", "0"), ("2", "3"), ("2", "3"), ("2", "3")])
-                .hints
-                .is_empty()
-        );
+        assert!(after(&[("2", "0"), ("2", "3"), ("2", "3"), ("2", "3")]).hints.is_empty());
         // Once ten were shown.
-        assert!(
-            after(&[("10", "0"), ("2", "9"), ("2", "9"), ("2", "9")])
-                .hints
-                .is_empty()
-        );
+        assert!(after(&[("10", "0"), ("2", "9"), ("2", "9"), ("2", "9")]).hints.is_empty());
     }
 
     #[test]
@@ -175,9 +158,7 @@ mod tests {
         let mut tracker = IcebergTracker::default();
         for at in 0..5 {
             let trades = [trade(at, 0, "100", "9", Buyer)];
-            tracker
-                .observe(&depth(&[("100", "1")], &[("101", "1")]), &trades, 0)
-                .expect("valid");
+            tracker.observe(&depth(&[("100", "1")], &[("101", "1")]), &trades, 0).expect("valid");
         }
         assert!(tracker.hints().hints.is_empty());
         assert!(tracker.observe(&depth(&[], &[]), &[], 0).is_err());

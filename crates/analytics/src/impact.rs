@@ -77,10 +77,9 @@ pub fn impact_samples<'a>(mids: &[(Millis, f64)], trades: impl IntoIterator<Item
     if let Some((start, _)) = mids.first() {
         signed_until(*start);
     }
-    let stretches = mids.windows(2).map(|pair| ImpactSample {
-        mid_change: pair[1].1 - pair[0].1,
-        signed_volume_base: signed_until(pair[1].0),
-    });
+    let stretches = mids
+        .windows(2)
+        .map(|pair| ImpactSample { mid_change: pair[1].1 - pair[0].1, signed_volume_base: signed_until(pair[1].0) });
     stretches.collect()
 }
 
@@ -135,14 +134,9 @@ mod tests {
     fn amihud_matches_hand_computation() {
         // Closes alternate 100, 101 with volume 1: up 0.01/101, down (1/101)/100: both 1/10100 = 0.0000990099.
         // In percent for each million: × 10⁸ = 9900.99.
-        let candles: Vec<_> = (0..21)
-            .map(|at| minute(at, [if at % 2 == 0 { "100" } else { "101" }; 4], "1"))
-            .collect();
+        let candles: Vec<_> = (0..21).map(|at| minute(at, [if at % 2 == 0 { "100" } else { "101" }; 4], "1")).collect();
         let result = amihud(&candles, M1).expect("amihud");
-        assert_eq!(
-            (result.samples, result.amihud_pct_per_million_quote),
-            (20, Some(9900.99))
-        );
+        assert_eq!((result.samples, result.amihud_pct_per_million_quote), (20, Some(9900.99)));
         assert!(amihud(&candles[..20], M1).is_err());
     }
 
@@ -178,10 +172,7 @@ mod tests {
 
     #[test]
     fn nothing_moving_has_no_slope() {
-        let still = [ImpactSample {
-            mid_change: 0.0,
-            signed_volume_base: 1.0,
-        }; 30];
+        let still = [ImpactSample { mid_change: 0.0, signed_volume_base: 1.0 }; 30];
         assert_eq!(kyle_lambda(&still), Err(Unavailable::NoVariation));
         assert!(kyle_lambda(&still[..5]).is_err());
     }

@@ -19,10 +19,7 @@ pub struct Touch {
 impl Touch {
     pub fn new(bid: Level, ask: Level) -> Result<Self, Unavailable> {
         if bid.price >= ask.price {
-            return Err(Unavailable::Crossed {
-                bid: bid.price,
-                ask: ask.price,
-            });
+            return Err(Unavailable::Crossed { bid: bid.price, ask: ask.price });
         }
         if bid.price.units() <= 0 {
             return Err(Unavailable::BadPrice);
@@ -85,10 +82,7 @@ pub struct Quote {
 
 impl From<Level> for Quote {
     fn from(level: Level) -> Self {
-        Self {
-            price: level.price,
-            quantity_base: level.quantity,
-        }
+        Self { price: level.price, quantity_base: level.quantity }
     }
 }
 
@@ -165,10 +159,7 @@ mod tests {
     #[test]
     fn smallest_prices_keep_half_ticks() {
         let book = depth(&[("0.00000001", "5")], &[("0.00000002", "5")]);
-        assert_eq!(
-            Touch::of(&book).map(|touch| touch.mid().to_string()),
-            Ok("0.000000015".to_owned())
-        );
+        assert_eq!(Touch::of(&book).map(|touch| touch.mid().to_string()), Ok("0.000000015".to_owned()));
     }
 
     #[test]

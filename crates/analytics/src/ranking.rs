@@ -60,9 +60,7 @@ pub struct Ranking {
 impl Ranking {
     pub fn of(days: impl IntoIterator<Item = (Arc<str>, Day)>) -> Self {
         let days: Vec<(Arc<str>, Day)> = days.into_iter().collect();
-        let quote_volume = days
-            .iter()
-            .try_fold(Notional::default(), |sum, (_, day)| sum.checked_add(day.quote_volume));
+        let quote_volume = days.iter().try_fold(Notional::default(), |sum, (_, day)| sum.checked_add(day.quote_volume));
         let share = |day: &Day| quotient(day.quote_volume.units(), quote_volume?.units());
         let place = |(symbol, day): (Arc<str>, Day)| Place {
             share: share(&day),
@@ -73,11 +71,7 @@ impl Ranking {
             quote_volume: day.quote_volume,
         };
         let mut places: Vec<Place> = days.into_iter().map(place).collect();
-        places.sort_by(|a, b| {
-            b.quote_volume
-                .cmp(&a.quote_volume)
-                .then_with(|| a.symbol.cmp(&b.symbol))
-        });
+        places.sort_by(|a, b| b.quote_volume.cmp(&a.quote_volume).then_with(|| a.symbol.cmp(&b.symbol)));
         Self { places, quote_volume }
     }
 
@@ -142,14 +136,7 @@ mod tests {
     use tribune_binance::testing::ManualClock;
 
     /// Symbol, open, last, high, low, money traded.
-    type Told = (
-        &'static str,
-        &'static str,
-        &'static str,
-        &'static str,
-        &'static str,
-        &'static str,
-    );
+    type Told = (&'static str, &'static str, &'static str, &'static str, &'static str, &'static str);
 
     fn ranking(markets: &[Told]) -> Ranking {
         let received = Moment::now(&ManualClock::at(0));
@@ -200,10 +187,7 @@ mod tests {
     #[test]
     fn division_by_zero_is_unknown() {
         let nothing = ranking(&[]);
-        assert_eq!(
-            (nothing.share_of_first(3), nothing.first(Order::Gain, 3).len()),
-            (Some(0.0), 0)
-        );
+        assert_eq!((nothing.share_of_first(3), nothing.first(Order::Gain, 3).len()), (Some(0.0), 0));
         // An exchange that says 0 of everything says nothing.
         let zeros = ranking(&[("AUSDT", "0", "0", "0", "0", "0")]);
         let place = &zeros.places[0];

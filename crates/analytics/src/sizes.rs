@@ -11,9 +11,7 @@ const USUAL_TOP: i32 = 6;
 const TOPS: std::ops::RangeInclusive<i32> = -3..=12;
 
 /// Dollar-like assets, whose sizes do not depend on the turnover.
-const USUAL_MONEY: &[&str] = &[
-    "USDT", "USDC", "FDUSD", "TUSD", "USDP", "BUSD", "DAI", "USD1", "USD", "EUR", "EURI",
-];
+const USUAL_MONEY: &[&str] = &["USDT", "USDC", "FDUSD", "TUSD", "USDP", "BUSD", "DAI", "USD1", "USD", "EUR", "EURI"];
 
 /// Sizes in the quote asset, by the day's turnover: a thousand units are little of one asset and a fortune of another.
 pub fn sizes(quote: &str, day: Option<Notional>) -> Vec<Notional> {
@@ -23,10 +21,7 @@ pub fn sizes(quote: &str, day: Option<Notional>) -> Vec<Notional> {
         let part = day.units() / PART_OF_DAY;
         (part > 0).then(|| part.ilog10() as i32 - places)
     };
-    let top = day
-        .and_then(of_day)
-        .unwrap_or(USUAL_TOP)
-        .clamp(*TOPS.start(), *TOPS.end());
+    let top = day.and_then(of_day).unwrap_or(USUAL_TOP).clamp(*TOPS.start(), *TOPS.end());
     let size = |down: u32| {
         let power = u32::try_from(top + places - down as i32).unwrap_or(0);
         Notional::from_units(10i128.pow(power))
@@ -50,16 +45,9 @@ mod tests {
         assert_eq!(of(Some("1200")), ["0.001", "0.01", "0.1", "1"]);
         assert_eq!(of(Some("0.00000001")), ["0.000001", "0.00001", "0.0001", "0.001"]);
         assert_eq!(of(Some("0")), of(None));
+        assert_eq!(sizes("USDT", Some(money("1200"))), sizes("USDT", None), "of dollars always the same");
         assert_eq!(
-            sizes("USDT", Some(money("1200"))),
-            sizes("USDT", None),
-            "of dollars always the same"
-        );
-        assert_eq!(
-            sizes("BTC", Some(Notional::from_units(i128::MAX)))
-                .last()
-                .map(ToString::to_string)
-                .as_deref(),
+            sizes("BTC", Some(Notional::from_units(i128::MAX))).last().map(ToString::to_string).as_deref(),
             Some("1000000000000")
         );
     }

@@ -57,13 +57,7 @@ fn time() -> impl Strategy<Value = i64> {
 }
 
 fn candles() -> impl Strategy<Value = Vec<Candle>> {
-    let one = (
-        [price(), price(), price(), price()],
-        quantity(),
-        time(),
-        time(),
-        any::<u64>(),
-    );
+    let one = ([price(), price(), price(), price()], quantity(), time(), time(), any::<u64>());
     type Drawn = ([Price; 4], Quantity, i64, i64, u64);
     let candle = |([open, high, low, close], volume, open_time, close_time, trades): Drawn| Candle {
         open_time,

@@ -47,20 +47,14 @@ pub struct Vacuums {
 pub fn vacuums(histogram: &Histogram, threshold_pct: u32) -> Result<Vacuums, Unavailable> {
     let mut populated: Vec<_> = histogram.rows.iter().copied().filter(|row| !row.is_zero()).collect();
     if populated.len() < MIN_POPULATED_ROWS {
-        return Err(Unavailable::too_few(
-            "rows with volume",
-            populated.len(),
-            MIN_POPULATED_ROWS,
-        ));
+        return Err(Unavailable::too_few("rows with volume", populated.len(), MIN_POPULATED_ROWS));
     }
     populated.sort_unstable();
     // The sum of the two middle rows, which of an odd number are the same one: twice the median.
     let upper = populated[populated.len() / 2];
     let lower = populated[(populated.len() - 1) / 2];
     let twice_median = upper.checked_add(lower).ok_or(Unavailable::TooLarge)?.units();
-    let threshold = twice_median
-        .checked_mul(i128::from(threshold_pct))
-        .ok_or(Unavailable::TooLarge)?;
+    let threshold = twice_median.checked_mul(i128::from(threshold_pct)).ok_or(Unavailable::TooLarge)?;
     let is_low = |row: &Quantity| row.units().checked_mul(200).is_some_and(|scaled| scaled < threshold);
     Ok(Vacuums {
         basis: histogram.basis,

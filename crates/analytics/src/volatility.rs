@@ -94,10 +94,7 @@ pub fn atr(candles: &[Candle], interval: Interval, period: usize) -> Result<Atr,
     if period == 0 {
         return Err(Unavailable::NothingAsked);
     }
-    let ranges: Vec<Decimal> = candles
-        .windows(2)
-        .map(|pair| true_range(pair[0].close, &pair[1]))
-        .collect();
+    let ranges: Vec<Decimal> = candles.windows(2).map(|pair| true_range(pair[0].close, &pair[1])).collect();
     let (Some(last), Some(last_candle), true) = (ranges.last(), candles.last(), ranges.len() >= period) else {
         return Err(Unavailable::too_few("true ranges", ranges.len(), period));
     };
@@ -119,9 +116,7 @@ pub fn atr(candles: &[Candle], interval: Interval, period: usize) -> Result<Atr,
 fn wilder(ranges: &[Decimal], period: usize) -> Option<Decimal> {
     let count = Decimal::from(period);
     let (seed, rest) = ranges.split_at_checked(period)?;
-    let sum = seed
-        .iter()
-        .try_fold(Decimal::ZERO, |sum, range| sum.checked_add(*range))?;
+    let sum = seed.iter().try_fold(Decimal::ZERO, |sum, range| sum.checked_add(*range))?;
     rest.iter().try_fold(sum.checked_div(count)?, |average, range| {
         let weighted = average.checked_mul(count.checked_sub(Decimal::ONE)?)?;
         weighted.checked_add(*range)?.checked_div(count)
@@ -163,10 +158,7 @@ mod tests {
         ];
         // Seed (2 + 4)/2 = 3; then (3·1 + 6)/2 = 4.5; 4.5/9 = 50 %.
         let result = atr(&candles, M1, 2).expect("atr");
-        assert_eq!(
-            (result.atr, result.atr_pct, result.true_ranges),
-            (Decimal::new(45, 1), Some(50.0), 3)
-        );
+        assert_eq!((result.atr, result.atr_pct, result.true_ranges), (Decimal::new(45, 1), Some(50.0), 3));
         assert!(atr(&candles, M1, 4).is_err() && atr(&candles, M1, 0).is_err());
         // Seed alone: (2 + 4 + 6)/3 = 4.
         assert_eq!(atr(&candles, M1, 3).map(|result| result.atr), Ok(Decimal::from(4)));

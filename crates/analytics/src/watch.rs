@@ -26,9 +26,7 @@ const NEWS_MS: Millis = 5 * 60 * 1000;
 /// Iceberg hints that an answer lists.
 const MOST_TOLD: usize = 10;
 /// Why a book that has just been opened cannot be compared.
-const UNWATCHED: Unavailable = Unavailable::TooShort {
-    need_secs: SAMPLE_SECS as u32,
-};
+const UNWATCHED: Unavailable = Unavailable::TooShort { need_secs: SAMPLE_SECS as u32 };
 /// A wall is worth at least this part of a day's turnover.
 const FLOOR_PART_OF_DAY: i128 = 20_000;
 
@@ -209,19 +207,10 @@ mod tests {
 
     /// Twenty levels a side, and an ask of 500 at 102 that is a wall.
     fn look(watch: &Watch, tape: &Tape, has_wall: bool, time: Millis) {
-        let of = |price: i64| Level {
-            price: Price::from_units(price * 100_000_000),
-            quantity: quantity("1"),
-        };
-        let mut depth = Depth {
-            bids: (80..100).map(of).collect(),
-            asks: (103..123).map(of).collect(),
-            ..Depth::default()
-        };
-        depth.asks.set(Level {
-            price: price("102"),
-            quantity: quantity(if has_wall { "500" } else { "0" }),
-        });
+        let of = |price: i64| Level { price: Price::from_units(price * 100_000_000), quantity: quantity("1") };
+        let mut depth =
+            Depth { bids: (80..100).map(of).collect(), asks: (103..123).map(of).collect(), ..Depth::default() };
+        depth.asks.set(Level { price: price("102"), quantity: quantity(if has_wall { "500" } else { "0" }) });
         let view = BookView {
             symbol: "BTCUSDT".into(),
             depth,

@@ -60,11 +60,8 @@ mod tests {
     #[test]
     fn candles_begin_where_the_exchange_has_them() {
         let time = at("2024-02-29T13:47:59.999Z"); // a Thursday
-        let opened = |interval| {
-            Timestamp::from_millisecond(open_time(interval, time).expect("open"))
-                .expect("time")
-                .to_string()
-        };
+        let opened =
+            |interval| Timestamp::from_millisecond(open_time(interval, time).expect("open")).expect("time").to_string();
         assert_eq!(opened(Interval::S1), "2024-02-29T13:47:59Z");
         assert_eq!(opened(Interval::M15), "2024-02-29T13:45:00Z");
         assert_eq!(opened(Interval::H8), "2024-02-29T08:00:00Z");
@@ -81,10 +78,7 @@ mod tests {
     fn candle_closes_after_its_last_millisecond() {
         let minutes = [0, 1].map(|index| minute(index, ["1", "1", "1", "1"], "1"));
         let closed = |now| closed_at(&minutes, now).len();
-        assert_eq!(
-            (closed(59_999), closed(60_000), closed(119_999), closed(120_000)),
-            (0, 1, 1, 2)
-        );
+        assert_eq!((closed(59_999), closed(60_000), closed(119_999), closed(120_000)), (0, 1, 1, 2));
     }
 
     proptest! {

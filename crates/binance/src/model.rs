@@ -106,11 +106,7 @@ impl FromStr for Interval {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|interval| interval.as_str() == text)
-            .ok_or(())
+        Self::ALL.iter().copied().find(|interval| interval.as_str() == text).ok_or(())
     }
 }
 

@@ -19,10 +19,7 @@ pub struct Moment {
 
 impl Moment {
     pub fn now(clock: &dyn Clock) -> Self {
-        Self {
-            wall: clock.now(),
-            monotonic: clock.monotonic(),
-        }
+        Self { wall: clock.now(), monotonic: clock.monotonic() }
     }
 
     /// How long ago it was.
@@ -103,16 +100,10 @@ mod tests {
         clock.advance_ms(1_234);
         assert_eq!(stamped.age_ms(&clock), 1_234);
         let text = stamped.map(|value| value.to_string());
-        assert_eq!(
-            (text.value.as_str(), text.age_ms(&clock), text.simulated),
-            ("7", 1_234, true)
-        );
+        assert_eq!((text.value.as_str(), text.age_ms(&clock), text.simulated), ("7", 1_234, true));
         // Another clock's past is no negative age.
         let earlier = ManualClock::at(0);
-        let later = Moment {
-            wall: clock.now(),
-            monotonic: earlier.monotonic() + std::time::Duration::from_secs(1),
-        };
+        let later = Moment { wall: clock.now(), monotonic: earlier.monotonic() + std::time::Duration::from_secs(1) };
         assert_eq!(later.age_ms(&earlier), 0);
     }
 }

@@ -67,11 +67,10 @@ fn digits<N>(before: N, text: &[u8]) -> Result<N, InvalidNumber>
 where
     N: From<u8> + Add<Output = N> + Mul<Output = N>,
 {
-    text.iter()
-        .try_fold(before, |value, byte| match byte.wrapping_sub(b'0') {
-            digit @ 0..=9 => Ok(value * N::from(10) + N::from(digit)),
-            _ => Err(InvalidNumber::NotDecimal),
-        })
+    text.iter().try_fold(before, |value, byte| match byte.wrapping_sub(b'0') {
+        digit @ 0..=9 => Ok(value * N::from(10) + N::from(digit)),
+        _ => Err(InvalidNumber::NotDecimal),
+    })
 }
 
 impl Price {
@@ -95,10 +94,7 @@ impl Quantity {
 impl Notional {
     /// Money as the wire has it (eight places).
     pub fn parse(text: &str) -> Result<Self, InvalidNumber> {
-        units(text.as_bytes())?
-            .checked_mul(UNIT)
-            .map(Self)
-            .ok_or(InvalidNumber::TooLarge)
+        units(text.as_bytes())?.checked_mul(UNIT).map(Self).ok_or(InvalidNumber::TooLarge)
     }
 }
 
@@ -222,10 +218,7 @@ mod tests {
         assert_eq!(Price::parse("92233720368.54775807").map(Price::units), Ok(i64::MAX));
         assert_eq!(Price::parse("92233720368.54775808"), Err(InvalidNumber::TooLarge));
         // A level of a coin that costs a few ten-millionths.
-        assert_eq!(
-            Quantity::parse("250000000000").expect("quantity").to_string(),
-            "250000000000"
-        );
+        assert_eq!(Quantity::parse("250000000000").expect("quantity").to_string(), "250000000000");
         for not in ["", ".", ".5", "-1", "+1", "1e5", " 1", "1 ", "1.2.3", "NaN", "0x1", "١"] {
             assert_eq!(Price::parse(not), Err(InvalidNumber::NotDecimal), "{not}");
         }
@@ -241,9 +234,7 @@ mod tests {
         assert_eq!(Price::parse("0.123456789"), Err(InvalidNumber::TooPrecise));
         assert_eq!(Price::parse("0.1234567800").map(Price::units), Ok(12_345_678));
         assert_eq!(Quantity::parse(&"9".repeat(40)), Err(InvalidNumber::TooLarge));
-        let money = Price::parse("0.1")
-            .expect("price")
-            .times(Quantity::parse("0.2").expect("quantity"));
+        let money = Price::parse("0.1").expect("price").times(Quantity::parse("0.2").expect("quantity"));
         assert_eq!(money.expect("money").to_string(), "0.02");
     }
 

@@ -58,20 +58,13 @@ impl Recent {
 impl Tape {
     /// Keeps trades for `keep` milliseconds of the exchange's time.
     pub fn new(keep: Millis) -> Self {
-        Self {
-            inner: Mutex::default(),
-            keep,
-        }
+        Self { inner: Mutex::default(), keep }
     }
 
     /// The stream was (re)opened at this time of the exchange: what was before may have holes.
     pub fn opened(&self, time: Millis) {
         let mut inner = self.lock();
-        *inner = Inner {
-            complete_from: Some(time),
-            has_singles: inner.has_singles,
-            ..Inner::default()
-        };
+        *inner = Inner { complete_from: Some(time), has_singles: inner.has_singles, ..Inner::default() };
     }
 
     /// An unreadable trade came: the tape is complete only from here on.
@@ -96,10 +89,7 @@ impl Tape {
         if (aggregate && inner.has_singles) || seen {
             return false;
         }
-        if inner
-            .last_id
-            .is_some_and(|last| trade.first_id > last.saturating_add(1))
-        {
+        if inner.last_id.is_some_and(|last| trade.first_id > last.saturating_add(1)) {
             // Trades are missing before this one.
             inner.complete_from = Some(trade.time);
         }
@@ -116,10 +106,7 @@ impl Tape {
     /// Trades since a time, oldest first.
     pub fn since(&self, from: Millis) -> Window {
         let recent = self.recent(from);
-        Window {
-            trades: recent.trades().copied().collect(),
-            complete_from: recent.complete_from,
-        }
+        Window { trades: recent.trades().copied().collect(), complete_from: recent.complete_from }
     }
 
     /// The same without copying each trade. Parts are in order of time, so the search ends at the first old one.
@@ -128,12 +115,7 @@ impl Tape {
         let parts = inner.sealed.iter().rev().take_while(|part| last_time(part) >= from);
         let mut sealed: Vec<_> = parts.cloned().collect();
         sealed.reverse();
-        Recent {
-            sealed,
-            open: inner.open.clone(),
-            from,
-            complete_from: inner.complete_from,
-        }
+        Recent { sealed, open: inner.open.clone(), from, complete_from: inner.complete_from }
     }
 
     /// Trades from this time on are all here; `None` if nothing is known.
@@ -216,13 +198,7 @@ mod tests {
     fn aggregates_count_until_single_trades_come() {
         let tape = Tape::new(10_000);
         tape.opened(0);
-        assert!(tape.push(
-            Trade {
-                last_id: 5,
-                ..trade(1, 10)
-            },
-            true
-        ));
+        assert!(tape.push(Trade { last_id: 5, ..trade(1, 10) }, true));
         assert!(tape.push(trade(6, 20), false));
         assert!(!tape.push(trade(7, 30), true));
         assert!(tape.push(trade(7, 30), false));

@@ -25,11 +25,7 @@ pub struct ManualClock {
 
 impl ManualClock {
     pub fn at(begin_ms: i64) -> Self {
-        Self {
-            begin: Instant::now(),
-            begin_ms,
-            passed_ms: Mutex::new(0),
-        }
+        Self { begin: Instant::now(), begin_ms, passed_ms: Mutex::new(0) }
     }
 
     pub fn advance_ms(&self, millis: i64) {
@@ -95,10 +91,7 @@ impl Asked {
     /// A parameter of the query or the form, still percent-encoded.
     pub fn parameter(&self, name: &str) -> Option<&str> {
         let pairs = self.query.split('&').chain(self.body.split('&'));
-        pairs
-            .filter_map(|pair| pair.split_once('='))
-            .find(|(key, _)| *key == name)
-            .map(|(_, value)| value)
+        pairs.filter_map(|pair| pair.split_once('=')).find(|(key, _)| *key == name).map(|(_, value)| value)
     }
 }
 
@@ -114,13 +107,7 @@ pub struct Reply {
 
 impl Reply {
     pub fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
-        Self {
-            status,
-            headers: String::new(),
-            body: body.into(),
-            delay: Duration::ZERO,
-            withheld: 0,
-        }
+        Self { status, headers: String::new(), body: body.into(), delay: Duration::ZERO, withheld: 0 }
     }
 
     pub fn json(body: &serde_json::Value) -> Self {
@@ -223,24 +210,14 @@ async fn read(stream: &mut TcpStream) -> Option<Asked> {
             continue;
         };
         let head = head.to_ascii_lowercase();
-        let length = head
-            .lines()
-            .find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+        let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
         if body.len() < length.unwrap_or(0) {
             continue;
         }
         let mut line = text.lines().next()?.split(' ');
         let method = line.next()?.to_owned();
-        let (path, query) = line
-            .next()
-            .map(|target| target.split_once('?').unwrap_or((target, "")))?;
-        return Some(Asked {
-            method,
-            path: path.to_owned(),
-            query: query.to_owned(),
-            head,
-            body: body.to_owned(),
-        });
+        let (path, query) = line.next().map(|target| target.split_once('?').unwrap_or((target, "")))?;
+        return Some(Asked { method, path: path.to_owned(), query: query.to_owned(), head, body: body.to_owned() });
     }
 }
 

@@ -20,31 +20,17 @@ pub fn money(text: &str) -> Notional {
 }
 
 pub fn level(at: &(&str, &str)) -> Level {
-    Level {
-        price: price(at.0),
-        quantity: quantity(at.1),
-    }
+    Level { price: price(at.0), quantity: quantity(at.1) }
 }
 
 /// A book of which everything is known.
 pub fn depth(bids: &[(&str, &str)], asks: &[(&str, &str)]) -> Depth {
-    Depth {
-        bids: bids.iter().map(level).collect(),
-        asks: asks.iter().map(level).collect(),
-        ..Depth::default()
-    }
+    Depth { bids: bids.iter().map(level).collect(), asks: asks.iter().map(level).collect(), ..Depth::default() }
 }
 
 /// One trade with its own id.
 pub fn trade(id: u64, time: Millis, at: &str, size: &str, aggressor: Aggressor) -> Trade {
-    Trade {
-        price: price(at),
-        quantity: quantity(size),
-        time,
-        aggressor,
-        first_id: id,
-        last_id: id,
-    }
+    Trade { price: price(at), quantity: quantity(size), time, aggressor, first_id: id, last_id: id }
 }
 
 /// A minute's candle: open, high, low, close, and a volume of which a half was bought.
@@ -71,10 +57,8 @@ pub fn minute(index: i64, ohlc: [&str; 4], volume: &str) -> Candle {
 pub fn books() -> impl Strategy<Value = Depth> {
     let side = || vec((0..5_000i64, 1..1_000_000_000_000i128), 1..60);
     (10_000..i64::from(u32::MAX), side(), side(), 1..500i64).prop_map(|(middle, bids, asks, gap)| {
-        let level = |price, quantity| Level {
-            price: Price::from_units(price),
-            quantity: Quantity::from_units(quantity),
-        };
+        let level =
+            |price, quantity| Level { price: Price::from_units(price), quantity: Quantity::from_units(quantity) };
         Depth {
             bids: bids.into_iter().map(|(down, q)| level(middle - down, q)).collect(),
             asks: asks.into_iter().map(|(up, q)| level(middle + gap + up, q)).collect(),

@@ -90,15 +90,8 @@ impl Citations {
             ))
             .caused_by(e)
         })?;
-        let citations = Self {
-            dir,
-            limits: Limits {
-                most: limits.most.max(1),
-                ..limits
-            },
-            clock,
-            state: Mutex::new(state),
-        };
+        let citations =
+            Self { dir, limits: Limits { most: limits.most.max(1), ..limits }, clock, state: Mutex::new(state) };
         citations.drop_old(&mut citations.lock(), citations.clock.now());
         Ok(citations)
     }
@@ -163,10 +156,7 @@ impl Citations {
         if *record.id != *id {
             return Ok(Cited::Unknown);
         }
-        Ok(Cited::Kept {
-            document: Box::new(record.into()),
-            at: token.frozen_at(),
-        })
+        Ok(Cited::Kept { document: Box::new(record.into()), at: token.frozen_at() })
     }
 
     /// Another process may have stored the record. Reads the folder at most once a second.
@@ -241,12 +231,8 @@ impl Citations {
             let written = state.index.first_key_value().is_some_and(|(oldest, _)| first < oldest);
             kept == 0 && Some(*first) != active && (written || first.age(now) > self.limits.keep)
         };
-        let dropped: Vec<Token> = state
-            .segments
-            .iter()
-            .filter(|(first, kept)| gone(first, **kept))
-            .map(|(first, _)| *first)
-            .collect();
+        let dropped: Vec<Token> =
+            state.segments.iter().filter(|(first, kept)| gone(first, **kept)).map(|(first, _)| *first).collect();
         for first in dropped {
             if state.may_delete(first, &segment::path(&self.dir, first)) {
                 state.segments.remove(&first);
@@ -328,10 +314,7 @@ impl State {
         let overtaken = last.filter(|last| *last > now && last.duration_since(now) <= MAX_STEP);
         let at = overtaken.map_or(now, |last| last + Duration::from_millis(1));
         loop {
-            #[allow(
-                clippy::disallowed_methods,
-                reason = "two processes may cite in the same millisecond"
-            )]
+            #[allow(clippy::disallowed_methods, reason = "two processes may cite in the same millisecond")]
             let token = Token::new(at, fastrand::u32(..));
             let is_used = others.contains_key(&token) || self.segments.contains_key(&token);
             if !is_used && !self.index.contains_key(&token) {

@@ -29,10 +29,7 @@ impl Fingerprint {
         let mut hash = Hash(DefaultHasher::new());
         // What cannot be written as JSON cannot be stored either, which the record then says.
         let _ = serde_json::to_writer(&mut hash, content);
-        Self {
-            id: id.clone(),
-            content: hash.0.finish(),
-        }
+        Self { id: id.clone(), content: hash.0.finish() }
     }
 
     pub(crate) const fn id(&self) -> &DocumentId {
@@ -54,10 +51,7 @@ struct Cited {
 
 impl Recent {
     pub(crate) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self {
-            clock,
-            records: Mutex::default(),
-        }
+        Self { clock, records: Mutex::default() }
     }
 
     pub(crate) fn token(&self, document: &Fingerprint) -> Option<Token> {

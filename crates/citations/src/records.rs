@@ -143,11 +143,7 @@ impl Store {
         thread
             .inspect_err(|error| tracing::error!(%error, "citations are not stored: their thread cannot be started"))
             .ok()?;
-        Some(Self {
-            citations,
-            recent,
-            queue,
-        })
+        Some(Self { citations, recent, queue })
     }
 
     /// Returns once the records are written.
@@ -160,10 +156,9 @@ impl Store {
         match tokio::time::timeout(PATIENCE, written).await {
             Ok(Ok(tokens)) => tokens,
             Ok(Err(_)) => Err(Error::internal("the thread that keeps citations has ended")),
-            Err(_) => Err(Error::unavailable(format!(
-                "the disk has not taken a citation within {} s",
-                PATIENCE.as_secs()
-            ))),
+            Err(_) => {
+                Err(Error::unavailable(format!("the disk has not taken a citation within {} s", PATIENCE.as_secs())))
+            }
         }
     }
 

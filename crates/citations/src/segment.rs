@@ -59,10 +59,7 @@ pub(super) fn scan(path: &Path, mut found: impl FnMut(Token, Span)) -> io::Resul
     loop {
         line.clear();
         // Of a longer line, only a part is in memory at a time.
-        let length = file
-            .by_ref()
-            .take(MAX_RECORD_BYTES as u64)
-            .read_until(b'\n', &mut line)?;
+        let length = file.by_ref().take(MAX_RECORD_BYTES as u64).read_until(b'\n', &mut line)?;
         if length == 0 {
             return Ok(());
         }
@@ -116,11 +113,7 @@ impl Writer {
         if let Err(error) = file.lock() {
             tracing::debug!(path = %path.display(), %error, "cannot lock a file of citations");
         }
-        Ok(Self {
-            file,
-            length: 0,
-            records: 0,
-        })
+        Ok(Self { file, length: 0, records: 0 })
     }
 
     /// One write, without fsync: records survive a crash of the process, but a power cut may lose those of the last

@@ -90,10 +90,7 @@ fn document(id: &str, price: &str) -> Document {
         text: format!("last {price}\nline two \u{2028} ünïcode ☃"),
         url: None,
         as_of: Some(Timestamp::from_millisecond(START - 250).expect("a moment")),
-        metadata: json!({"last": price, "nested": {"z": 1, "a": [null, 0.1]}})
-            .as_object()
-            .cloned()
-            .expect("an object"),
+        metadata: json!({"last": price, "nested": {"z": 1, "a": [null, 0.1]}}).as_object().cloned().expect("an object"),
         passages: vec![0..4],
     }
 }
@@ -143,9 +140,7 @@ fn each_document_of_a_batch_gets_a_record() {
     let citations = place.open(100);
     let known = document("ticker:ETHUSDT", "3");
     let before = citations.freeze(&known).expect("frozen");
-    let mut all: Vec<Document> = (0..20)
-        .map(|at| document(&format!("ticker:A{at}USDT"), &at.to_string()))
-        .collect();
+    let mut all: Vec<Document> = (0..20).map(|at| document(&format!("ticker:A{at}USDT"), &at.to_string())).collect();
     all.push(known);
     let tokens = citations.freeze_all(&all).expect("frozen");
     assert_eq!((tokens.len(), citations.len()), (21, 22));
@@ -163,9 +158,7 @@ fn numbers_keep_every_digit() {
     let place = Scene::new();
     let citations = place.open(10);
     let mut random = fastrand::Rng::with_seed(7);
-    let numbers: Vec<f64> = (0..2_000)
-        .map(|_| (random.f64() - 0.5) * 10f64.powi(random.i32(-9..9)))
-        .collect();
+    let numbers: Vec<f64> = (0..2_000).map(|_| (random.f64() - 0.5) * 10f64.powi(random.i32(-9..9))).collect();
     let mut ticker = document("ticker:BTCUSDT", "1");
     ticker.metadata.insert("numbers".to_owned(), json!(numbers));
     let token = citations.freeze(&ticker).expect("frozen");
@@ -289,11 +282,7 @@ fn oldest_records_and_files_are_dropped() {
             if at >= 84 {
                 assert!(found(citations, ticker, *token), "{at}");
             } else {
-                assert_eq!(
-                    looked(citations, "ticker:BTCUSDT", &token.to_string()),
-                    expired(),
-                    "{at}"
-                );
+                assert_eq!(looked(citations, "ticker:BTCUSDT", &token.to_string()), expired(), "{at}");
             }
         }
     };
@@ -314,22 +303,8 @@ fn hostile_tokens_find_nothing() {
     let upper = token.to_uppercase();
     let path = format!("../{token}");
     let future = Token::new(Timestamp::from_millisecond(START * 2).expect("a moment"), 7).to_string();
-    for hostile in [
-        "",
-        "..",
-        "/",
-        "../../etc/passwd",
-        "\0",
-        "zzzzzzzzzzzzz",
-        &upper,
-        &path,
-        &future,
-    ] {
-        assert_eq!(
-            looked(&citations, "ticker:BTCUSDT", hostile),
-            Cited::Unknown,
-            "{hostile:?}"
-        );
+    for hostile in ["", "..", "/", "../../etc/passwd", "\0", "zzzzzzzzzzzzz", &upper, &path, &future] {
+        assert_eq!(looked(&citations, "ticker:BTCUSDT", hostile), Cited::Unknown, "{hostile:?}");
     }
     let long = "0".repeat(1_000_000);
     assert_eq!(looked(&citations, "ticker:BTCUSDT", &long), Cited::Unknown);
@@ -347,9 +322,7 @@ fn foreign_files_are_left_alone() {
     let citations = place.open(1);
     for price in 0..20 {
         place.wait(HOUR);
-        citations
-            .freeze(&document("ticker:BTCUSDT", &price.to_string()))
-            .expect("frozen");
+        citations.freeze(&document("ticker:BTCUSDT", &price.to_string())).expect("frozen");
     }
     for name in ["notes.txt", "0000000000000.txt", "zzzz.jsonl"] {
         assert!(place.folder().join(name).exists(), "{name}");
@@ -469,18 +442,12 @@ fn active_segment_of_another_process_survives() {
     place.wait(Duration::from_secs(2));
     let last = document("ticker:BTCUSDT", "last");
     server.freeze(&last).expect("frozen");
-    assert!(
-        found(&server, &fresh, token),
-        "the server has not read all of the file yet"
-    );
+    assert!(found(&server, &fresh, token), "the server has not read all of the file yet");
     assert!(found(&place.open(16), &fresh, token));
 }
 
 #[tokio::test]
-#[expect(
-    clippy::await_holding_lock,
-    reason = "the held lock stands for a disk that does not answer"
-)]
+#[expect(clippy::await_holding_lock, reason = "the held lock stands for a disk that does not answer")]
 async fn slow_disk_blocks_no_async_thread() {
     let place = Scene::new();
     let citations = Arc::new(place.open(100));

@@ -1,9 +1,6 @@
 //! Time as a parameter, so that everything that depends on it can be tested.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "`SystemClock` is where the machine's clock is read"
-)]
+#![allow(clippy::disallowed_methods, reason = "`SystemClock` is where the machine's clock is read")]
 
 use jiff::Timestamp;
 pub use tribune_clock::{Clock, SystemClock};

@@ -103,10 +103,7 @@ impl CallContext {
     /// The same call with an earlier deadline; a later one is ignored.
     #[must_use]
     pub fn until(&self, deadline: Instant) -> Self {
-        Self {
-            deadline: self.deadline.min(deadline),
-            ..self.clone()
-        }
+        Self { deadline: self.deadline.min(deadline), ..self.clone() }
     }
 
     /// For loops in long work: stops when the caller has gone or time is up.

@@ -105,9 +105,7 @@ pub fn check_range(setting: &str, value: u64, low: u64, high: u64) -> Result<()>
     if (low..=high).contains(&value) {
         return Ok(());
     }
-    Err(Error::invalid_argument(format!(
-        "{setting} = {value} must be between {low} and {high}"
-    )))
+    Err(Error::invalid_argument(format!("{setting} = {value} must be between {low} and {high}")))
 }
 
 /// `field-notes` as `Field notes`.
@@ -135,27 +133,17 @@ mod tests {
         assert_eq!(parse("file:key").ok(), Some(Secret::File(PathBuf::from("dir/key"))));
         for text in ["hunter2", "env:", "file:", ""] {
             let message = parse(text).expect_err(text).message().to_owned();
-            assert!(
-                message.contains("agent.api_key") && message.contains("\"env:NAME\""),
-                "{message}"
-            );
+            assert!(message.contains("agent.api_key") && message.contains("\"env:NAME\""), "{message}");
             assert!(!message.contains("hunter2"), "{message}");
         }
         let missing = parse("env:TRIBUNE_TEST_NO_SUCH_VARIABLE").expect("a reference");
         let error = missing.read("agent.api_key").expect_err("not set");
-        assert_eq!(
-            error.message(),
-            "environment variable TRIBUNE_TEST_NO_SUCH_VARIABLE (agent.api_key) is not set"
-        );
+        assert_eq!(error.message(), "environment variable TRIBUNE_TEST_NO_SUCH_VARIABLE (agent.api_key) is not set");
     }
 
     #[test]
     fn passwords_in_addresses_are_refused() {
-        for url in [
-            "redis://user:hunter2@host",
-            "redis://:hunter2@host/1",
-            "postgres://db/x?password=hunter2",
-        ] {
+        for url in ["redis://user:hunter2@host", "redis://:hunter2@host/1", "postgres://db/x?password=hunter2"] {
             let error = SecretUrl::parse("cache.url", url, Path::new("")).expect_err(url);
             assert!(!error.message().contains("hunter2"), "{}", error.message());
         }

@@ -77,10 +77,7 @@ impl DocumentId {
         if text.len() > MAX_ID_BYTES {
             return Err(InvalidId::TooLong(text.len()));
         }
-        Ok(Self {
-            text: Arc::from(text),
-            scheme_len,
-        })
+        Ok(Self { text: Arc::from(text), scheme_len })
     }
 
     /// The part before the first colon.

@@ -12,9 +12,7 @@ pub struct Links {
 impl Links {
     /// `base` is the public address, with or without a slash at the end.
     pub fn new(base: &str) -> Self {
-        Self {
-            base: base.trim_end_matches('/').to_owned(),
-        }
+        Self { base: base.trim_end_matches('/').to_owned() }
     }
 
     pub fn base(&self) -> &str {
@@ -73,11 +71,7 @@ mod tests {
     fn a_citation_leads_back_to_its_id() {
         let links = Links::new("https://tribune.example.org/t/");
         assert_eq!(links.path_prefix(), "/t");
-        for text in [
-            "ticker:BTCUSDT",
-            "x-coredata://A/ICNote/p12",
-            "notes:50% of ü?#&/data/..",
-        ] {
+        for text in ["ticker:BTCUSDT", "x-coredata://A/ICNote/p12", "notes:50% of ü?#&/data/.."] {
             let id = DocumentId::parse(text).expect("id");
             for passage in [None, Some(3)] {
                 let address = links.citation(&id, passage);

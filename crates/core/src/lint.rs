@@ -21,9 +21,7 @@ pub fn faults(spec: &ToolSpec) -> Vec<String> {
     }
     let length = spec.description.chars().count();
     if length == 0 || length > MAX_DESCRIPTION_CHARS {
-        faults.push(format!(
-            "the description has {length} characters; hosts take 1 to {MAX_DESCRIPTION_CHARS}"
-        ));
+        faults.push(format!("the description has {length} characters; hosts take 1 to {MAX_DESCRIPTION_CHARS}"));
     }
     if spec.hints.read_only && spec.hints.destructive {
         faults.push("claims to be read-only and destructive at once".to_owned());
@@ -44,9 +42,7 @@ fn name(name: &str, faults: &mut Vec<String>) {
     let snake = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
     let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase());
     if !starts_well || !name.chars().all(snake) || name.len() > MAX_NAME_CHARS {
-        faults.push(format!(
-            "the name is not snake_case of at most {MAX_NAME_CHARS} characters"
-        ));
+        faults.push(format!("the name is not snake_case of at most {MAX_NAME_CHARS} characters"));
     }
 }
 
@@ -62,11 +58,7 @@ fn schema(which: &str, schema: &JsonObject, described: bool, faults: &mut Vec<St
     let properties = schema.get("properties").and_then(Value::as_object);
     if described {
         for (argument, schema) in properties.into_iter().flatten() {
-            if schema
-                .get("description")
-                .and_then(Value::as_str)
-                .is_none_or(str::is_empty)
-            {
+            if schema.get("description").and_then(Value::as_str).is_none_or(str::is_empty) {
                 faults.push(format!("the argument `{argument}` has no description"));
             }
         }
@@ -74,9 +66,7 @@ fn schema(which: &str, schema: &JsonObject, described: bool, faults: &mut Vec<St
     let required = schema.get("required").and_then(Value::as_array);
     for property in required.into_iter().flatten().filter_map(Value::as_str) {
         if !properties.is_some_and(|known| known.contains_key(property)) {
-            faults.push(format!(
-                "the {which} schema requires `{property}` without describing it"
-            ));
+            faults.push(format!("the {which} schema requires `{property}` without describing it"));
         }
     }
 }
@@ -86,9 +76,7 @@ fn mentions(schema: &Value, keyword: &str) -> bool {
     match schema {
         Value::Object(map) => map.iter().any(|(key, value)| {
             if key == "properties" {
-                value
-                    .as_object()
-                    .is_some_and(|p| p.values().any(|v| mentions(v, keyword)))
+                value.as_object().is_some_and(|p| p.values().any(|v| mentions(v, keyword)))
             } else {
                 key == keyword || mentions(value, keyword)
             }
@@ -140,14 +128,8 @@ mod tests {
             (|s| s.icon = Some("🔍".into()), "icon"),
             (|s| s.icon = Some("data:image/svg+xml,<svg />".into()), "icon"),
             (|s| drop(s.input_schema.insert("$schema".into(), json!("x"))), "$schema"),
-            (
-                |s| s.input_schema["properties"]["query"] = json!({"type": "string"}),
-                "no description",
-            ),
-            (
-                |s| drop(s.input_schema.insert("required".into(), json!(["other"]))),
-                "requires `other`",
-            ),
+            (|s| s.input_schema["properties"]["query"] = json!({"type": "string"}), "no description"),
+            (|s| drop(s.input_schema.insert("required".into(), json!(["other"]))), "requires `other`"),
         ];
         for (spoil, fault) in cases {
             let mut spec = good();

@@ -42,10 +42,7 @@ impl Registry {
     pub fn add(&mut self, tool: Arc<dyn Tool>) -> Result<(), RegistrationError> {
         let spec = tool.spec();
         let name = spec.name.clone();
-        let faulty = |faults| RegistrationError::Faulty {
-            tool: name.clone(),
-            faults,
-        };
+        let faulty = |faults| RegistrationError::Faulty { tool: name.clone(), faults };
         let faults = lint::faults(spec);
         if !faults.is_empty() {
             return Err(faulty(faults));
@@ -145,10 +142,7 @@ fn explain(spec: &ToolSpec, arguments: &Validator, args: &Value) -> Error {
     const MAX_FAULT_CHARS: usize = 300;
     let given = args.as_object();
     let properties = spec.input_schema.get("properties").and_then(Value::as_object);
-    let known: Vec<&str> = properties
-        .into_iter()
-        .flat_map(|all| all.keys().map(String::as_str))
-        .collect();
+    let known: Vec<&str> = properties.into_iter().flat_map(|all| all.keys().map(String::as_str)).collect();
     let faults: Vec<String> = arguments
         .iter_errors(args)
         .take(MOST_FAULTS)
@@ -156,12 +150,7 @@ fn explain(spec: &ToolSpec, arguments: &Validator, args: &Value) -> Error {
         .collect();
     Error::new(
         ErrorKind::InvalidArgument,
-        format!(
-            "{} was not run: {}. Call it again with {}.",
-            spec.name,
-            faults.join("; "),
-            usage(spec)
-        ),
+        format!("{} was not run: {}. Call it again with {}.", spec.name, faults.join("; "), usage(spec)),
     )
 }
 
@@ -169,11 +158,7 @@ fn explain(spec: &ToolSpec, arguments: &Validator, args: &Value) -> Error {
 fn sentence(spec: &ToolSpec, fault: &ValidationError<'_>, given: Option<&JsonObject>, known: &[&str]) -> String {
     let path = fault.instance_path().to_string();
     let argument = path.trim_start_matches('/').replace('/', ".");
-    let subject = if argument.is_empty() {
-        "the arguments".to_owned()
-    } else {
-        format!("`{argument}`")
-    };
+    let subject = if argument.is_empty() { "the arguments".to_owned() } else { format!("`{argument}`") };
     match fault.kind() {
         ValidationErrorKind::Required { property } => {
             let wanted = property.as_str().unwrap_or_default();
@@ -197,10 +182,7 @@ fn sentence(spec: &ToolSpec, fault: &ValidationError<'_>, given: Option<&JsonObj
         ValidationErrorKind::Pattern { .. } => {
             let described = property(spec, &argument).and_then(|property| property.get("description"));
             let described = described.and_then(Value::as_str).unwrap_or("see its pattern");
-            format!(
-                "{subject} is not written as it should be: {}",
-                described.trim_end_matches('.')
-            )
+            format!("{subject} is not written as it should be: {}", described.trim_end_matches('.'))
         }
         ValidationErrorKind::MaxItems { limit } => format!("{subject} must have at most {limit} items"),
         ValidationErrorKind::MinItems { limit } => format!("{subject} must have at least {limit} items"),
@@ -329,10 +311,7 @@ mod tests {
              Call it again with {\"query\": string, \"limit\"?: integer, \"since\"?: value}."
         );
         let misspelt = message(json!({"query": "x", "since": "last year"}));
-        assert!(
-            misspelt.contains("`since` is not written as it should be: A year, as 2026."),
-            "{misspelt}"
-        );
+        assert!(misspelt.contains("`since` is not written as it should be: A year, as 2026."), "{misspelt}");
         assert!(message(json!({"query": ""})).contains("at least 1 character"));
         assert!(message(json!({"query": "x", "limit": 51})).contains("`limit` must be at most 50"));
         assert!(message(json!({"query": 7})).contains("`query` has the wrong type"));
@@ -343,10 +322,7 @@ mod tests {
         let registry = registry();
         let tool = registry.lookup("zeta").expect("zeta");
         let given = tool.prepare(object(json!({"query": "x", "limit": null, "since": null})));
-        assert_eq!(
-            Value::Object(given.expect("prepared")),
-            json!({"query": "x", "since": null})
-        );
+        assert_eq!(Value::Object(given.expect("prepared")), json!({"query": "x", "since": null}));
         let nothing = tool.prepare(object(json!({"query": null}))).expect_err("refused");
         assert!(nothing.to_string().contains("`query` is missing"), "{nothing}");
     }

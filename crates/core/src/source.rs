@@ -57,10 +57,7 @@ impl SourceFacts {
         if count == 1 {
             let endings = [("ches", "ch"), ("ies", "y"), ("s", "")];
             let stem = |(plural, singular)| Some(format!("1 {}{singular}", self.noun.strip_suffix(plural)?));
-            return endings
-                .into_iter()
-                .find_map(stem)
-                .or_else(|| Some(format!("1 {}", self.noun)));
+            return endings.into_iter().find_map(stem).or_else(|| Some(format!("1 {}", self.noun)));
         }
         Some(format!("{} {}", thousands(count), self.noun))
     }
@@ -205,20 +202,13 @@ mod tests {
     #[test]
     fn what_is_held_is_counted_in_words() {
         let counted = |noun: &str, count| {
-            let facts = SourceFacts {
-                noun: noun.to_owned(),
-                documents: count,
-                ..SourceFacts::default()
-            };
+            let facts = SourceFacts { noun: noun.to_owned(), documents: count, ..SourceFacts::default() };
             facts.counted()
         };
         assert_eq!(counted("speeches", Some(1)).as_deref(), Some("1 speech"));
         assert_eq!(counted("entries", Some(1)).as_deref(), Some("1 entry"));
         assert_eq!(counted("documents", Some(1)).as_deref(), Some("1 document"));
-        assert_eq!(
-            counted("documents", Some(1_234_567)).as_deref(),
-            Some("1,234,567 documents")
-        );
+        assert_eq!(counted("documents", Some(1_234_567)).as_deref(), Some("1,234,567 documents"));
         assert_eq!(counted("documents", Some(999)).as_deref(), Some("999 documents"));
         assert_eq!(counted("markets", None), None);
     }

@@ -22,12 +22,7 @@ pub struct Hints {
 
 impl Hints {
     /// Reads a closed collection: the same call gives the same answer until the data changes.
-    pub const READ: Self = Self {
-        read_only: true,
-        destructive: false,
-        idempotent: true,
-        open_world: false,
-    };
+    pub const READ: Self = Self { read_only: true, destructive: false, idempotent: true, open_world: false };
 }
 
 /// Everything a host learns about a tool before calling it.
@@ -79,21 +74,13 @@ impl ToolOutput {
             .map_err(|e| Error::internal("the answer could not be written as JSON").caused_by(e))?;
         let json = String::from_utf8(json).map_err(|e| Error::internal("the answer is not UTF-8").caused_by(e))?;
         debug_assert!(json.starts_with('{'), "an answer is a JSON object");
-        Ok(Self {
-            json,
-            text: None,
-            count,
-        })
+        Ok(Self { json, text: None, count })
     }
 
     /// The same, written already: a compact JSON object.
     pub fn from_json(json: String, count: usize) -> Self {
         debug_assert!(json.starts_with('{'), "an answer is a JSON object");
-        Self {
-            json,
-            text: None,
-            count,
-        }
+        Self { json, text: None, count }
     }
 
     /// Text for the model to read instead of the JSON itself.
@@ -139,11 +126,7 @@ pub trait Tool: Send + Sync {
 
     /// What a caller must be allowed to do.
     fn scope(&self) -> Scope {
-        if self.spec().hints.read_only {
-            Scope::Read
-        } else {
-            Scope::Admin
-        }
+        if self.spec().hints.read_only { Scope::Read } else { Scope::Admin }
     }
 
     /// An error code for the beginning of an error's text; `None` for none.

@@ -122,10 +122,7 @@ impl Embedding<'_> {
             in_flight -= 1;
             let vectors = result
                 .ok_or_else(|| EmbeddingError::Panicked(self.source()))?
-                .map_err(|cause| EmbeddingError::Model {
-                    source_name: self.source(),
-                    cause,
-                })?;
+                .map_err(|cause| EmbeddingError::Model { source_name: self.source(), cause })?;
             state.done += vectors.len() as u64;
             uncommitted.extend(vectors);
             (self.progress)(state);
@@ -168,10 +165,7 @@ impl Embedding<'_> {
     fn attempt<T>(&self, result: Result<T, EngineError>) -> Result<T, EmbeddingError> {
         result.map_err(|cause| match cause {
             EngineError::Busy => EmbeddingError::Busy(self.source()),
-            cause => EmbeddingError::Index {
-                source_name: self.source(),
-                cause,
-            },
+            cause => EmbeddingError::Index { source_name: self.source(), cause },
         })
     }
 }

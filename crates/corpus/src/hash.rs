@@ -4,9 +4,7 @@ use sha2::{Digest, Sha256};
 
 /// FNV-1a: stable across machines and releases, unlike std's hashers.
 pub fn stable(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Cryptographic, because vectors are looked up by it and texts are not trusted.
@@ -29,9 +27,6 @@ mod tests {
 
     #[test]
     fn content_hash_is_sha_256() {
-        assert_eq!(
-            content_hash("abc"),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        );
+        assert_eq!(content_hash("abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
 }

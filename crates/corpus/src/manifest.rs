@@ -42,13 +42,7 @@ pub struct FileEntry {
 impl FileEntry {
     /// Nothing is indexed, and every run looks at the key again.
     pub(crate) fn unread(fault: Fault) -> Self {
-        Self {
-            faults: vec![fault],
-            faults_in_all: 1,
-            failures: 1,
-            entangled: true,
-            ..Self::default()
-        }
+        Self { faults: vec![fault], faults_in_all: 1, failures: 1, entangled: true, ..Self::default() }
     }
 
     pub fn outcome(&self) -> Outcome {

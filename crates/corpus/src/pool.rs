@@ -58,17 +58,15 @@ impl Pool {
         queue.lock().background_limit = background_limit;
         for number in 0..threads {
             let queue = queue.clone();
-            std::thread::Builder::new()
-                .name(format!("search-{number}"))
-                .spawn(move || {
-                    while let Some((job, background)) = queue.next() {
-                        // A panic must not end the thread; the caller sees a closed channel.
-                        drop(std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)));
-                        if background {
-                            queue.background_done();
-                        }
+            std::thread::Builder::new().name(format!("search-{number}")).spawn(move || {
+                while let Some((job, background)) = queue.next() {
+                    // A panic must not end the thread; the caller sees a closed channel.
+                    drop(std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)));
+                    if background {
+                        queue.background_done();
                     }
-                })?;
+                }
+            })?;
         }
         Ok(Self(Arc::new(Owner(queue))))
     }

@@ -129,10 +129,8 @@ impl Snapshot {
     }
 
     fn id(&self, key: &str) -> Result<DocumentId> {
-        DocumentId::new(&self.settings.name, key).map_err(|cause| EngineError::Failed {
-            doing: "reading an id from the index",
-            cause: Box::new(cause),
-        })
+        DocumentId::new(&self.settings.name, key)
+            .map_err(|cause| EngineError::Failed { doing: "reading an id from the index", cause: Box::new(cause) })
     }
 
     pub fn holds(&self, key: &str) -> Result<bool> {

@@ -12,12 +12,7 @@ use tribune_embed::{Role, built_in, instructions};
 fn main() -> Result<(), Box<dyn Error>> {
     let start = Instant::now();
     let model = built_in()?;
-    println!(
-        "{}, {}, loaded in {:.0?}",
-        model.name(),
-        instructions(),
-        start.elapsed()
-    );
+    println!("{}, {}, loaded in {:.0?}", model.name(), instructions(), start.elapsed());
     // Words of one token each; start and end make two more.
     for tokens in [64, 128, 256] {
         let text = ["house", "of", "members", "time"].repeat(tokens / 4)[..tokens - 2].join(" ");
@@ -44,12 +39,7 @@ fn scan() -> Result<(), Box<dyn Error>> {
     let records: Vec<u8> = (0..dimensions * count).map(|at| (at * 31) as u8).collect();
     let vector: Vec<f32> = (0..dimensions).map(|at| (at as f32).sin()).collect();
     let query = ScanQuery::new(&vector);
-    let rows = Rows {
-        records: &records,
-        stride: dimensions,
-        offset: 0,
-        dimensions,
-    };
+    let rows = Rows { records: &records, stride: dimensions, offset: 0, dimensions };
     let mut out = vec![0; count];
     let seconds = best_of(10, || {
         dots(&query, black_box(rows), &mut out);

@@ -89,11 +89,7 @@ struct Failure {
 
 impl From<EmbedError> for Failure {
     fn from(error: EmbedError) -> Self {
-        Self {
-            error,
-            is_transient: false,
-            wait: None,
-        }
+        Self { error, is_transient: false, wait: None }
     }
 }
 
@@ -105,19 +101,12 @@ impl Api {
         let url = Url::parse(&format!("{base}/embeddings"))
             .map_err(|error| invalid(format!("the base URL of the embeddings endpoint is not a URL: {error}")))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(invalid(
-                "the base URL of the embeddings endpoint must begin with https:// or http://".into(),
-            ));
+            return Err(invalid("the base URL of the embeddings endpoint must begin with https:// or http://".into()));
         }
         if !url.username().is_empty() || url.password().is_some() {
-            return Err(invalid(
-                "give the key of the embeddings endpoint as its key, not in its URL".into(),
-            ));
+            return Err(invalid("give the key of the embeddings endpoint as its key, not in its URL".into()));
         }
-        if settings
-            .dimensions
-            .is_some_and(|dimensions| !(1..=MAX_DIMENSIONS).contains(&dimensions))
-        {
+        if settings.dimensions.is_some_and(|dimensions| !(1..=MAX_DIMENSIONS).contains(&dimensions)) {
             return Err(invalid(format!("dimensions must be from 1 to {MAX_DIMENSIONS}")));
         }
         if let Some(key) = &settings.key
@@ -209,10 +198,7 @@ impl Api {
         if let Some(key) = &self.settings.key {
             request = request.bearer_auth(key);
         }
-        let transient = |what: String| Failure {
-            is_transient: true,
-            ..self.error(&what).into()
-        };
+        let transient = |what: String| Failure { is_transient: true, ..self.error(&what).into() };
         let response = request.send().map_err(|error| transient(reason(&error)))?;
         let status = response.status();
         let wait = retry_after(&response);
@@ -244,9 +230,7 @@ impl Api {
         }
         let mut vectors = vec![Vec::new(); count];
         for (at, item) in answer.data.into_iter().enumerate() {
-            let vector = vectors
-                .get_mut(item.index.unwrap_or(at))
-                .filter(|vector| vector.is_empty());
+            let vector = vectors.get_mut(item.index.unwrap_or(at)).filter(|vector| vector.is_empty());
             let Some(vector) = vector else {
                 return Err(self.error("it sent vectors with wrong indexes"));
             };
@@ -339,9 +323,5 @@ fn reason(error: &reqwest::Error) -> String {
     while let Some(inner) = cause.source() {
         cause = inner;
     }
-    if error.is_timeout() {
-        "it did not answer in time".into()
-    } else {
-        format!("it cannot be reached: {cause}")
-    }
+    if error.is_timeout() { "it did not answer in time".into() } else { format!("it cannot be reached: {cause}") }
 }

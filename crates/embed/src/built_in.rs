@@ -12,11 +12,7 @@ use crate::{EmbedError, Embedder};
 
 macro_rules! model_file {
     ($name:literal) => {
-        include_bytes!(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/../../models/all-MiniLM-L6-v2/",
-            $name
-        ))
+        include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/all-MiniLM-L6-v2/", $name))
     };
 }
 
@@ -28,14 +24,10 @@ pub(crate) const MAX_TOKENS: usize = 256;
 
 /// A table of token vectors distilled from the model: far faster and less accurate. Loaded on first use.
 pub fn static_table() -> Result<Arc<dyn Embedder>, EmbedError> {
-    static TABLE: &[u8] = include_bytes!(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../../models/static-minilm-256/table.safetensors"
-    ));
+    static TABLE: &[u8] =
+        include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/static-minilm-256/table.safetensors"));
     static LOADED: OnceLock<Arc<StaticTable>> = OnceLock::new();
-    loaded(&LOADED, || {
-        StaticTable::parse("static-minilm-256 (built in)", Cow::Borrowed(TABLE))
-    })
+    loaded(&LOADED, || StaticTable::parse("static-minilm-256 (built in)", Cow::Borrowed(TABLE)))
 }
 
 /// The sentence encoder. Loaded on first use.
@@ -61,11 +53,7 @@ fn load() -> Result<Sentence, EmbedError> {
         config: Cow::Borrowed(CONFIG),
         tokenizer: TokenizerFile::Json(Cow::Borrowed(BUILT_IN_TOKENIZER)),
         model: ModelFile::SafeTensors(Cow::Borrowed(MODEL)),
-        settings: Settings {
-            pooling: Pooling::Mean,
-            max_tokens: Some(MAX_TOKENS),
-            prompts: Prompts::default(),
-        },
+        settings: Settings { pooling: Pooling::Mean, max_tokens: Some(MAX_TOKENS), prompts: Prompts::default() },
     };
     assemble("all-MiniLM-L6-v2 (int8, built in)".into(), files)
 }

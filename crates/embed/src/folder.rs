@@ -51,9 +51,7 @@ pub(crate) struct Settings {
 /// Loads a folder as downloaded: `config.json`, `tokenizer.json` or `vocab.txt`, and `model.safetensors` or an ONNX
 /// file.
 pub fn load(folder: &Path) -> Result<Sentence, EmbedError> {
-    let name = folder
-        .file_name()
-        .map_or_else(|| folder.display().to_string(), |name| name.to_string_lossy().into());
+    let name = folder.file_name().map_or_else(|| folder.display().to_string(), |name| name.to_string_lossy().into());
     let config = read(&folder.join("config.json"), MAX_FILE_BYTES)?;
     let files = Files {
         config: Cow::Owned(config),
@@ -71,9 +69,7 @@ pub(crate) fn assemble(name: String, files: Files) -> Result<Sentence, EmbedErro
     let longest = config.max_tokens().min(MAX_TOKENS);
     let max_tokens = files.settings.max_tokens.unwrap_or(longest).min(longest);
     if max_tokens < 3 {
-        return Err(EmbedError::model(format!(
-            "the model allows texts of {max_tokens} tokens; at least 3 are needed"
-        )));
+        return Err(EmbedError::model(format!("the model allows texts of {max_tokens} tokens; at least 3 are needed")));
     }
     let mut hash = Sha256::new();
     let settings = format!("{QUANTISATION_VERSION} {config:?} {pooling:?} {max_tokens} {prompts:?}");
@@ -112,11 +108,7 @@ pub(crate) fn assemble(name: String, files: Files) -> Result<Sentence, EmbedErro
 
 /// The first 64 bits of a hash, in hexadecimal.
 pub(crate) fn short_hex(hash: Sha256) -> String {
-    hash.finalize()
-        .iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn tokenizer_file(folder: &Path) -> Result<TokenizerFile, EmbedError> {
@@ -135,10 +127,7 @@ fn tokenizer_file(folder: &Path) -> Result<TokenizerFile, EmbedError> {
     };
     let lines = String::from_utf8(lines).map_err(|_| EmbedError::model("vocab.txt is not UTF-8"))?;
     let config: TokenizerConfig = json_optional(&folder.join("tokenizer_config.json"))?.unwrap_or_default();
-    Ok(TokenizerFile::Vocabulary {
-        lines,
-        lowercase: config.do_lower_case.unwrap_or(true),
-    })
+    Ok(TokenizerFile::Vocabulary { lines, lowercase: config.do_lower_case.unwrap_or(true) })
 }
 
 fn model_file(folder: &Path) -> Result<ModelFile, EmbedError> {
@@ -168,9 +157,7 @@ fn model_file(folder: &Path) -> Result<ModelFile, EmbedError> {
 fn with_extension(folder: &Path, extension: &str) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path());
-    paths
-        .filter(|path| path.extension().is_some_and(|found| found == extension))
-        .collect()
+    paths.filter(|path| path.extension().is_some_and(|found| found == extension)).collect()
 }
 
 fn settings(folder: &Path) -> Result<Settings, EmbedError> {
@@ -207,29 +194,18 @@ fn settings(folder: &Path) -> Result<Settings, EmbedError> {
     let limits: Limits = json_optional(&folder.join("sentence_bert_config.json"))?.unwrap_or_default();
     let more: SentenceTransformers =
         json_optional(&folder.join("config_sentence_transformers.json"))?.unwrap_or_default();
-    let prompt = |names: [&str; 2]| {
-        names
-            .iter()
-            .find_map(|name| more.prompts.get(*name).cloned())
-            .unwrap_or_default()
-    };
+    let prompt = |names: [&str; 2]| names.iter().find_map(|name| more.prompts.get(*name).cloned()).unwrap_or_default();
     Ok(Settings {
         pooling: pooling(&folder.join(pooling_at).join("config.json"))?,
         max_tokens: limits.max_seq_length,
-        prompts: Prompts {
-            query: prompt(["query", "search_query"]),
-            passage: prompt(["passage", "document"]),
-        },
+        prompts: Prompts { query: prompt(["query", "search_query"]), passage: prompt(["passage", "document"]) },
     })
 }
 
 /// Whether the path names a direct subfolder.
 fn is_plain_name(path: &str) -> bool {
     let mut parts = Path::new(path).components();
-    matches!(
-        (parts.next(), parts.next()),
-        (Some(std::path::Component::Normal(_)), None)
-    )
+    matches!((parts.next(), parts.next()), (Some(std::path::Component::Normal(_)), None))
 }
 
 fn pooling(path: &Path) -> Result<Pooling, EmbedError> {
@@ -264,18 +240,11 @@ fn pooling(path: &Path) -> Result<Pooling, EmbedError> {
 }
 
 fn read(path: &Path, most: u64) -> Result<Vec<u8>, EmbedError> {
-    let fault = |source| EmbedError::Read {
-        path: path.to_owned(),
-        source,
-    };
+    let fault = |source| EmbedError::Read { path: path.to_owned(), source };
     let file = File::open(path).map_err(fault)?;
     let length = file.metadata().map_err(fault)?.len();
     if length > most {
-        return Err(EmbedError::model(format!(
-            "{} is larger than {} MiB",
-            path.display(),
-            most >> 20
-        )));
+        return Err(EmbedError::model(format!("{} is larger than {} MiB", path.display(), most >> 20)));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
     // The length was asked for before; the file may have grown since.

@@ -9,10 +9,7 @@ pub fn quantise(vector: &[f32]) -> (Vec<i8>, f32) {
     if greatest == 0.0 || !greatest.is_finite() {
         return (vec![0; vector.len()], 0.0);
     }
-    let bytes = vector
-        .iter()
-        .map(|value| (value / greatest * 127.0).round() as i8)
-        .collect();
+    let bytes = vector.iter().map(|value| (value / greatest * 127.0).round() as i8).collect();
     (bytes, greatest / 127.0)
 }
 
@@ -27,11 +24,7 @@ impl ScanQuery {
     pub fn new(vector: &[f32]) -> Self {
         let (mut bytes, scale) = quantise(vector);
         bytes.resize(vector.len().next_multiple_of(64), 0);
-        Self {
-            bytes,
-            dimensions: vector.len(),
-            scale,
-        }
+        Self { bytes, dimensions: vector.len(), scale }
     }
 
     pub fn dimensions(&self) -> usize {
@@ -49,10 +42,7 @@ impl ScanQuery {
 /// # Panics
 /// If the dimensions differ, the rows exceed their records, or `out` has another length than there are rows.
 pub fn dots(query: &ScanQuery, rows: Rows<'_>, out: &mut [i32]) {
-    assert_eq!(
-        query.dimensions, rows.dimensions,
-        "query and rows have different dimensions"
-    );
+    assert_eq!(query.dimensions, rows.dimensions, "query and rows have different dimensions");
     simd::dots(Level::best(), &query.bytes, rows, out);
 }
 

@@ -114,9 +114,7 @@ fn passes(sequences: &[Vec<u32>]) -> Vec<Vec<&[u32]>> {
 pub fn normalise(vector: &mut [f32]) -> Result<(), EmbedError> {
     let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
     if !length.is_finite() {
-        return Err(EmbedError::model(
-            "the model returns vectors with NaN or infinity; its weights are broken",
-        ));
+        return Err(EmbedError::model("the model returns vectors with NaN or infinity; its weights are broken"));
     }
     if length > 0.0 {
         vector.iter_mut().for_each(|value| *value /= length);
@@ -130,14 +128,9 @@ mod tests {
 
     #[test]
     fn passes_keep_order_and_stay_within_bounds() {
-        let sequences: Vec<Vec<u32>> = [200, 56, 1, 300, 10, 10]
-            .iter()
-            .map(|&length| vec![7; length])
-            .collect();
-        let lengths: Vec<Vec<usize>> = passes(&sequences)
-            .iter()
-            .map(|pass| pass.iter().map(|sequence| sequence.len()).collect())
-            .collect();
+        let sequences: Vec<Vec<u32>> = [200, 56, 1, 300, 10, 10].iter().map(|&length| vec![7; length]).collect();
+        let lengths: Vec<Vec<usize>> =
+            passes(&sequences).iter().map(|pass| pass.iter().map(|sequence| sequence.len()).collect()).collect();
         assert_eq!(lengths, [vec![200, 56], vec![1], vec![300], vec![10, 10]]);
         assert!(passes(&[]).is_empty());
     }

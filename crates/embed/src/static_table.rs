@@ -40,9 +40,7 @@ impl StaticTable {
         table: Cow<'static, [u8]>,
     ) -> Result<Self, EmbedError> {
         let rows = SafeTensors::parse(table)?.lookup("rows")?;
-        let rows = rows
-            .ok_or_else(|| EmbedError::model("the table has no rows"))?
-            .into_bytes("rows")?;
+        let rows = rows.ok_or_else(|| EmbedError::model("the table has no rows"))?.into_bytes("rows")?;
         if rows.rows < tokens.vocabulary() {
             return Err(EmbedError::model(format!(
                 "the table has {} rows for {} tokens; it belongs to another tokenizer",
@@ -50,12 +48,7 @@ impl StaticTable {
                 tokens.vocabulary()
             )));
         }
-        Ok(Self {
-            name: name.to_owned(),
-            fingerprint,
-            tokens,
-            rows,
-        })
+        Ok(Self { name: name.to_owned(), fingerprint, tokens, rows })
     }
 }
 
@@ -90,9 +83,7 @@ impl Embedder for StaticTable {
             for id in self.tokens.encode_bare(text)? {
                 let row = &self.rows.values[id as usize * width..][..width];
                 let scale = self.rows.scales[id as usize];
-                sum.iter_mut()
-                    .zip(row)
-                    .for_each(|(sum, &byte)| *sum += f32::from(byte as i8) * scale);
+                sum.iter_mut().zip(row).for_each(|(sum, &byte)| *sum += f32::from(byte as i8) * scale);
             }
             normalise(&mut sum)?;
             Ok(sum)
@@ -111,12 +102,7 @@ mod tests {
     }
 
     fn table(rows: usize) -> Cow<'static, [u8]> {
-        let bytes: Vec<u8> = [[0, 0], [9, 9], [9, 9], [3, 0], [0, 254]]
-            .iter()
-            .take(rows)
-            .flatten()
-            .copied()
-            .collect();
+        let bytes: Vec<u8> = [[0, 0], [9, 9], [9, 9], [3, 0], [0, 254]].iter().take(rows).flatten().copied().collect();
         Cow::Owned(write(&[
             Written::bytes("rows", &[rows, 2], &bytes),
             Written::floats("rows.scale", &[rows], &vec![0.5; rows]),
@@ -136,9 +122,7 @@ mod tests {
 
     #[test]
     fn table_of_another_vocabulary_is_refused() {
-        let error = StaticTable::assemble("tiny", "f".into(), tokens(), table(4))
-            .err()
-            .expect("is refused");
+        let error = StaticTable::assemble("tiny", "f".into(), tokens(), table(4)).err().expect("is refused");
         assert!(error.to_string().contains("another tokenizer"), "{error}");
     }
 
@@ -150,12 +134,7 @@ mod tests {
                 Written::floats("rows.scale", &[30522], &vec![1.0; 30522]),
             ]))
         };
-        let parse = |byte| {
-            StaticTable::parse("t", big(byte))
-                .expect("is a table")
-                .fingerprint()
-                .to_owned()
-        };
+        let parse = |byte| StaticTable::parse("t", big(byte)).expect("is a table").fingerprint().to_owned();
         assert_ne!(parse(1), parse(2));
     }
 }

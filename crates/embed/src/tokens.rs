@@ -6,10 +6,8 @@ use tokenizers::{Tokenizer, TruncationParams};
 use crate::EmbedError;
 
 /// The tokenizer of the built-in models.
-pub(crate) static BUILT_IN_TOKENIZER: &[u8] = include_bytes!(concat!(
-    env!("CARGO_MANIFEST_DIR"),
-    "/../../models/all-MiniLM-L6-v2/tokenizer.json"
-));
+pub(crate) static BUILT_IN_TOKENIZER: &[u8] =
+    include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/all-MiniLM-L6-v2/tokenizer.json"));
 
 /// Texts are truncated to this many bytes per token before tokenising: tokens are shorter in every vocabulary.
 const MAX_BYTES_PER_TOKEN: usize = 64;
@@ -29,10 +27,8 @@ impl Tokens {
 
     /// From `vocab.txt`, which has one word piece per line.
     pub fn from_vocabulary(lines: &str, lowercase: bool, max_tokens: usize) -> Result<Self, EmbedError> {
-        let vocabulary: serde_json::Map<_, _> = (0u32..)
-            .zip(lines.lines())
-            .map(|(id, line)| (line.to_owned(), json!(id)))
-            .collect();
+        let vocabulary: serde_json::Map<_, _> =
+            (0u32..).zip(lines.lines()).map(|(id, line)| (line.to_owned(), json!(id))).collect();
         let id = |token: &str| {
             let id = vocabulary.get(token).cloned();
             id.ok_or_else(|| EmbedError::model(format!("vocab.txt cannot be used: it has no {token}")))
@@ -56,10 +52,7 @@ impl Tokens {
     }
 
     fn bounded(mut tokenizer: Tokenizer, max_tokens: usize) -> Result<Self, EmbedError> {
-        let truncation = TruncationParams {
-            max_length: max_tokens,
-            ..TruncationParams::default()
-        };
+        let truncation = TruncationParams { max_length: max_tokens, ..TruncationParams::default() };
         tokenizer
             .with_truncation(Some(truncation))
             .map_err(|error| EmbedError::model(format!("texts cannot be truncated to {max_tokens} tokens: {error}")))?;
@@ -116,10 +109,7 @@ mod tests {
     #[test]
     fn broken_files_are_refused() {
         assert!(Tokens::parse(b"{}", 8).is_err());
-        let error = Tokens::from_vocabulary("[UNK]\na\n", true, 8)
-            .err()
-            .expect("is refused")
-            .to_string();
+        let error = Tokens::from_vocabulary("[UNK]\na\n", true, 8).err().expect("is refused").to_string();
         assert!(error.contains("[CLS]"), "{error}");
     }
 }

@@ -28,9 +28,8 @@ fn serve(answer: impl Fn(usize, &Value) -> (u16, String) + Send + 'static) -> (S
             let mut stream = BufReader::new(stream.expect("a connection"));
             let mut head = String::new();
             while !head.ends_with("\r\n\r\n") && stream.read_line(&mut head).expect("a head") > 0 {}
-            let length = head
-                .lines()
-                .find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
+            let length =
+                head.lines().find_map(|line| line.to_lowercase().strip_prefix("content-length: ")?.parse().ok());
             let mut body = vec![0; length.unwrap_or(0)];
             stream.read_exact(&mut body).expect("a body");
             let body: Value = serde_json::from_slice(&body).expect("JSON");
@@ -48,11 +47,7 @@ fn serve(answer: impl Fn(usize, &Value) -> (u16, String) + Send + 'static) -> (S
 }
 
 fn settings(base: &str) -> Settings {
-    Settings {
-        key: Some(KEY.into()),
-        first_retry_wait: Duration::from_millis(1),
-        ..Settings::new(base, "small")
-    }
+    Settings { key: Some(KEY.into()), first_retry_wait: Duration::from_millis(1), ..Settings::new(base, "small") }
 }
 
 /// For each text a vector of its length and 0, in the opposite order.
@@ -84,10 +79,7 @@ fn batches_are_retried_and_kept_in_order() {
     assert_eq!(found[0], [0.0, 1.0]);
     assert_eq!(found[4], [0.8, 0.6]);
     let seen = seen.lock().expect("no panic");
-    let sizes: Vec<usize> = seen
-        .iter()
-        .map(|(_, body)| body["input"].as_array().expect("texts").len())
-        .collect();
+    let sizes: Vec<usize> = seen.iter().map(|(_, body)| body["input"].as_array().expect("texts").len()).collect();
     assert_eq!(sizes, [64, 64, 64, 36]);
     assert!(seen[0].0.starts_with("POST /v1/embeddings "), "{}", seen[0].0);
     assert!(seen[0].0.contains(KEY));
@@ -132,12 +124,8 @@ fn query_does_not_wait_for_failed_endpoint() {
 #[test]
 fn client_errors_are_not_retried_and_hide_the_key() {
     for status in [400, 401, 403] {
-        let (base, seen) = serve(move |_, _| {
-            (
-                status,
-                json!({ "error": { "message": format!("bad key {KEY}") } }).to_string(),
-            )
-        });
+        let (base, seen) =
+            serve(move |_, _| (status, json!({ "error": { "message": format!("bad key {KEY}") } }).to_string()));
         assert!(failure(settings(&base)).contains(&status.to_string()));
         assert_eq!(seen.lock().expect("no panic").len(), 1);
     }
@@ -150,27 +138,15 @@ fn invalid_answers_are_refused() {
     let cases: Vec<(&str, Answer)> = vec![
         ("not a list", Box::new(|_, _| (200, "<html>".into()))),
         ("0 vectors for 2", Box::new(|_, _| (200, r#"{"data":[]}"#.into()))),
+        ("instead of 2", Box::new(two(json!({ "embedding": [1, 2] }), json!({ "embedding": [1, 2, 3] })))),
+        ("0 dimensions", Box::new(two(json!({ "embedding": [] }), json!({ "embedding": [] })))),
         (
-            "instead of 2",
-            Box::new(two(json!({ "embedding": [1, 2] }), json!({ "embedding": [1, 2, 3] }))),
-        ),
-        (
-            "0 dimensions",
-            Box::new(two(json!({ "embedding": [] }), json!({ "embedding": [] }))),
+            "wrong indexes",
+            Box::new(two(json!({ "index": 0, "embedding": [1] }), json!({ "index": 0, "embedding": [1] }))),
         ),
         (
             "wrong indexes",
-            Box::new(two(
-                json!({ "index": 0, "embedding": [1] }),
-                json!({ "index": 0, "embedding": [1] }),
-            )),
-        ),
-        (
-            "wrong indexes",
-            Box::new(two(
-                json!({ "index": 9, "embedding": [1] }),
-                json!({ "index": 0, "embedding": [1] }),
-            )),
+            Box::new(two(json!({ "index": 9, "embedding": [1] }), json!({ "index": 0, "embedding": [1] }))),
         ),
     ];
     for (expected, answer) in cases {
@@ -179,10 +155,7 @@ fn invalid_answers_are_refused() {
         assert!(error.contains(expected), "{error}");
     }
     let (base, seen) = serve(|_, body| vectors(body));
-    let asked = Settings {
-        dimensions: Some(5),
-        ..settings(&base)
-    };
+    let asked = Settings { dimensions: Some(5), ..settings(&base) };
     assert!(failure(asked).contains("2 dimensions instead of 5"));
     assert_eq!(seen.lock().expect("no panic")[0].1["dimensions"], 5);
 }
@@ -196,12 +169,6 @@ fn fingerprints_differ_by_model_and_invalid_settings_fail() {
     let one = of(settings("https://x/v1"));
     assert_eq!(one, of(settings("https://x/v1/")));
     assert_ne!(one, of(Settings::new("https://x/v1", "large")));
-    assert_ne!(
-        one,
-        of(Settings {
-            dimensions: Some(5),
-            ..settings("https://x/v1")
-        })
-    );
+    assert_ne!(one, of(Settings { dimensions: Some(5), ..settings("https://x/v1") }));
     assert!(Api::connect(settings("http://127.0.0.1:9/v1")).is_err());
 }

@@ -11,10 +11,7 @@ fn reference() -> Vec<(String, Vec<f32>)> {
         .map(|line| {
             let line: Value = serde_json::from_str(line).expect("the reference is JSON");
             let vector = line["vector"].as_array().expect("a vector");
-            let vector = vector
-                .iter()
-                .map(|value| value.as_f64().expect("a number") as f32)
-                .collect();
+            let vector = vector.iter().map(|value| value.as_f64().expect("a number") as f32).collect();
             (line["text"].as_str().expect("a text").to_owned(), vector)
         })
         .collect()
@@ -91,11 +88,7 @@ fn static_table_matches_its_reference() {
             .map(|value| value.as_f64().expect("a number") as f32)
             .collect();
         let vector = &table.embed(Role::Passage, &[text]).expect("embeds")[0];
-        let furthest = vector
-            .iter()
-            .zip(&expected)
-            .map(|(a, b)| (a - b).abs())
-            .fold(0.0, f32::max);
+        let furthest = vector.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert!(furthest < 1e-4, "{text}: {furthest}");
     }
 }

@@ -18,11 +18,7 @@ struct Anchor {
 
 impl Anchor {
     fn now(time: Nanos, pace: f64) -> Self {
-        Self {
-            real: Instant::now(),
-            time,
-            pace,
-        }
+        Self { real: Instant::now(), time, pace }
     }
 }
 

@@ -37,11 +37,7 @@ pub enum Fault {
     /// The next depth answers are the first book, which is older than the stream.
     StaleSnapshots { count: u32 },
     /// REST answers 429, 418 or another status, `count` times or until cleared.
-    Reject {
-        status: u16,
-        retry_after_secs: Option<u64>,
-        count: Option<u32>,
-    },
+    Reject { status: u16, retry_after_secs: Option<u64>, count: Option<u32> },
     /// The next requests of one endpoint (`depth`, `ticker/24hr`) are answered with status 503.
     FailEndpoint { endpoint: String, count: u32 },
     /// REST answers are delayed.
@@ -125,10 +121,7 @@ pub struct Faults {
 
 impl Faults {
     pub fn new(seed: u64) -> Self {
-        Self {
-            pending: Mutex::default(),
-            random: Mutex::new(fastrand::Rng::with_seed(seed)),
-        }
+        Self { pending: Mutex::default(), random: Mutex::new(fastrand::Rng::with_seed(seed)) }
     }
 
     /// Sets a fault; those of connections and their streams are the hub's.
@@ -145,15 +138,8 @@ impl Faults {
                 pending.rates = std::array::from_fn(|index| (faults[index], [drop, duplicate, swap][index]));
             }
             Fault::StaleSnapshots { count } => pending.count_down(Countdown::StaleSnapshot, count),
-            Fault::Reject {
-                status,
-                retry_after_secs,
-                count,
-            } => {
-                let rejection = Rejection {
-                    status,
-                    retry_after_secs,
-                };
+            Fault::Reject { status, retry_after_secs, count } => {
+                let rejection = Rejection { status, retry_after_secs };
                 pending.rejection = Some((rejection, count));
             }
             Fault::FailEndpoint { endpoint, count } => pending.count_down(Countdown::Endpoint(endpoint), count),
@@ -205,9 +191,7 @@ impl Faults {
     pub fn next_diff(&self, symbol: &str) -> DiffFault {
         let mut pending = lock(&self.pending);
         let queues = [Some(symbol.to_owned()), None];
-        let queued = queues
-            .iter()
-            .find_map(|queue| pending.diffs.get_mut(queue)?.pop_front());
+        let queued = queues.iter().find_map(|queue| pending.diffs.get_mut(queue)?.pop_front());
         queued.unwrap_or_else(|| self.draw(&pending.rates))
     }
 
@@ -257,10 +241,7 @@ mod tests {
     #[test]
     fn queued_faults_come_in_order_and_end() {
         let faults = Faults::new(1);
-        faults.set(Fault::DropDiffs {
-            symbol: Some("BTCUSDT".to_owned()),
-            count: 1,
-        });
+        faults.set(Fault::DropDiffs { symbol: Some("BTCUSDT".to_owned()), count: 1 });
         faults.set(Fault::SwapDiffs { symbol: None, count: 1 });
         assert_eq!(faults.next_diff("btcusdt"), DiffFault::Drop);
         assert_eq!(faults.next_diff("ethusdt"), DiffFault::Swap);
@@ -270,11 +251,7 @@ mod tests {
     #[test]
     fn rate_is_about_met() {
         let faults = Faults::new(7);
-        faults.set(Fault::DiffRates {
-            drop: 0.1,
-            duplicate: 0.0,
-            swap: 0.0,
-        });
+        faults.set(Fault::DiffRates { drop: 0.1, duplicate: 0.0, swap: 0.0 });
         let dropped = (0..10_000).filter(|_| faults.next_diff("x") == DiffFault::Drop).count();
         assert!((800..1_200).contains(&dropped), "{dropped}");
     }
@@ -282,11 +259,7 @@ mod tests {
     #[test]
     fn rejections_end_by_count_or_by_clearing() {
         let faults = Faults::new(1);
-        let reject = |count| Fault::Reject {
-            status: 429,
-            retry_after_secs: Some(3),
-            count,
-        };
+        let reject = |count| Fault::Reject { status: 429, retry_after_secs: Some(3), count };
         faults.set(reject(Some(1)));
         assert!(faults.take_rejection().is_some());
         assert!(faults.take_rejection().is_none());
@@ -300,10 +273,7 @@ mod tests {
     fn fault_is_parsed_from_name_and_fields() {
         let fault: Fault =
             serde_json::from_str(r#"{"fault":"drop_diffs","symbol":"BTCUSDT","count":2}"#).expect("a fault");
-        let expected = Fault::DropDiffs {
-            symbol: Some("BTCUSDT".to_owned()),
-            count: 2,
-        };
+        let expected = Fault::DropDiffs { symbol: Some("BTCUSDT".to_owned()), count: 2 };
         assert_eq!(fault, expected);
         assert!(serde_json::from_str::<Fault>(r#"{"fault":"silence","on":true,"more":1}"#).is_err());
     }

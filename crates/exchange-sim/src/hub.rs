@@ -136,9 +136,7 @@ impl Hub {
     /// The kinds of a symbol's streams that have listeners.
     pub fn kinds(&self, symbol: &str) -> Vec<String> {
         let streams = self.read_streams();
-        streams
-            .get(symbol)
-            .map_or_else(Vec::new, |kinds| kinds.keys().cloned().collect())
+        streams.get(symbol).map_or_else(Vec::new, |kinds| kinds.keys().cloned().collect())
     }
 
     pub fn has_listeners(&self, symbol: &str, kind: &str) -> bool {
@@ -196,9 +194,7 @@ impl Hub {
 
     /// Ends every connection without a closing handshake.
     pub fn cut_all(&self) {
-        lock(&self.subscribers)
-            .values()
-            .for_each(|subscriber| subscriber.cut.cancel());
+        lock(&self.subscribers).values().for_each(|subscriber| subscriber.cut.cancel());
     }
 
     /// Whether some connection's queue is more than half full.

@@ -27,10 +27,7 @@ pub struct Interval {
 }
 
 const fn fixed(name: &'static str, length: Millis) -> Interval {
-    Interval {
-        name,
-        length: Some(length),
-    }
+    Interval { name, length: Some(length) }
 }
 
 impl Interval {
@@ -50,10 +47,7 @@ impl Interval {
         fixed("1d", DAY),
         fixed("3d", 3 * DAY),
         fixed("1w", WEEK),
-        Self {
-            name: "1M",
-            length: None,
-        },
+        Self { name: "1M", length: None },
     ];
 
     pub const fn name(self) -> &'static str {
@@ -113,10 +107,7 @@ mod tests {
     }
 
     fn open(interval: &str, time: &str) -> Millis {
-        interval
-            .parse::<Interval>()
-            .expect("an interval")
-            .open_of(millis(time), 0)
+        interval.parse::<Interval>().expect("an interval").open_of(millis(time), 0)
     }
 
     #[test]
@@ -130,14 +121,8 @@ mod tests {
     fn months_are_calendar_months() {
         let month: Interval = "1M".parse().expect("an interval");
         assert_eq!(open("1M", "2024-02-29T23:59:59Z"), millis("2024-02-01T00:00:00Z"));
-        assert_eq!(
-            month.next_open(millis("2024-02-01T00:00:00Z"), 0),
-            millis("2024-03-01T00:00:00Z")
-        );
-        assert_eq!(
-            month.next_open(millis("2026-12-01T00:00:00Z"), 0),
-            millis("2027-01-01T00:00:00Z")
-        );
+        assert_eq!(month.next_open(millis("2024-02-01T00:00:00Z"), 0), millis("2024-03-01T00:00:00Z"));
+        assert_eq!(month.next_open(millis("2026-12-01T00:00:00Z"), 0), millis("2027-01-01T00:00:00Z"));
     }
 
     #[test]

@@ -68,10 +68,7 @@ use venue::Venue;
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     #[error("cannot listen on {address}: {source}; choose another address or port")]
-    Listen {
-        address: SocketAddr,
-        source: std::io::Error,
-    },
+    Listen { address: SocketAddr, source: std::io::Error },
     #[error("cannot replay {0}")]
     Replay(#[from] RecordingError),
 }
@@ -109,9 +106,7 @@ pub async fn start(settings: Settings) -> Result<Exchange, StartError> {
 /// The same on a listener that is bound already; `settings.listen` is ignored.
 pub async fn start_on(listener: TcpListener, settings: Settings) -> Result<Exchange, StartError> {
     let address = settings.listen;
-    let address = listener
-        .local_addr()
-        .map_err(|source| StartError::Listen { address, source })?;
+    let address = listener.local_addr().map_err(|source| StartError::Listen { address, source })?;
     let venue = open(settings).await?;
     let server = Some(tokio::spawn(server::serve(listener, venue.clone())));
     Ok(Exchange { address, venue, server })

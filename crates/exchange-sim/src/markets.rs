@@ -39,12 +39,7 @@ impl Markets {
             let name = instrument.market.symbol.name.clone();
             (name, Arc::new(Mutex::new(instrument)))
         };
-        Self {
-            instruments: open(&hub).into_iter().map(named).collect(),
-            hub,
-            faults,
-            clock,
-        }
+        Self { instruments: open(&hub).into_iter().map(named).collect(), hub, faults, clock }
     }
 
     pub fn lookup(&self, symbol: &str) -> Option<&SharedInstrument> {

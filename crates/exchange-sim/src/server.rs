@@ -39,10 +39,7 @@ fn router(venue: Arc<Venue>) -> Router {
 
 pub async fn serve(listener: TcpListener, venue: Arc<Venue>) {
     let stopping = venue.stopping.clone();
-    let listener = FaultyListener {
-        listener,
-        faults: venue.markets.faults.clone(),
-    };
+    let listener = FaultyListener { listener, faults: venue.markets.faults.clone() };
     let served = axum::serve(listener, router(venue)).with_graceful_shutdown(stopping.cancelled_owned());
     if let Err(error) = served.await {
         tracing::error!(%error, "the exchange's listener failed");

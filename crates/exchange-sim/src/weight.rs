@@ -55,10 +55,7 @@ impl WeightMeter {
         }
         let minute = now.div_euclid(MINUTE);
         if usage.minute != minute {
-            *usage = Usage {
-                minute,
-                ..Usage::default()
-            };
+            *usage = Usage { minute, ..Usage::default() };
         }
         // Rejected requests count too, as on the exchange.
         usage.used = usage.used.saturating_add(weight);
@@ -84,11 +81,7 @@ mod tests {
     use super::*;
 
     fn meter() -> WeightMeter {
-        WeightMeter::new(&Limits {
-            weight_per_minute: 100,
-            rejections_before_ban: 2,
-            ..Limits::default()
-        })
+        WeightMeter::new(&Limits { weight_per_minute: 100, rejections_before_ban: 2, ..Limits::default() })
     }
 
     #[test]

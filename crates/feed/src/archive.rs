@@ -53,10 +53,8 @@ impl Archive {
     pub fn open(&self, urls: &[String]) -> io::Result<()> {
         std::fs::create_dir_all(self.dir.join("state"))?;
         std::fs::create_dir_all(self.entries_dir())?;
-        let configured: HashSet<PathBuf> = urls
-            .iter()
-            .flat_map(|url| [self.entries_file(url), self.state_file(url)])
-            .collect();
+        let configured: HashSet<PathBuf> =
+            urls.iter().flat_map(|url| [self.entries_file(url), self.state_file(url)]).collect();
         for folder in [self.entries_dir(), self.dir.join("state")] {
             for file in std::fs::read_dir(folder)? {
                 let path = file?.path();
@@ -74,10 +72,7 @@ impl Archive {
         let state: State = serde_json::from_str(&text).unwrap_or_default();
         match self.entries_file(url).exists() {
             true => state,
-            false => State {
-                validators: Validators::default(),
-                ..state
-            },
+            false => State { validators: Validators::default(), ..state },
         }
     }
 
@@ -188,11 +183,7 @@ mod tests {
         archive.merge(URL, vec![a.clone(), b.clone()]).expect("merged");
         let items = archive.items().expect("listed");
         archive.merge(URL, vec![b]).expect("merged");
-        assert_eq!(
-            archive.items().expect("listed"),
-            items,
-            "nothing is written for nothing new"
-        );
+        assert_eq!(archive.items().expect("listed"), items, "nothing is written for nothing new");
         let changed = entry("b", "three", "2");
         archive.merge(URL, vec![changed.clone()]).expect("merged");
         assert_ne!(archive.items().expect("listed"), items);
@@ -214,14 +205,8 @@ mod tests {
     fn removed_feed_loses_its_entries() {
         let dir = tempfile::tempdir().expect("a folder");
         let archive = archive(dir.path());
-        let validators = Validators {
-            etag: Some("\"1\"".to_owned()),
-            last_modified: None,
-        };
-        let state = State {
-            validators,
-            ..State::default()
-        };
+        let validators = Validators { etag: Some("\"1\"".to_owned()), last_modified: None };
+        let state = State { validators, ..State::default() };
         archive.merge(URL, vec![entry("a", "x", "1")]).expect("merged");
         archive.write_state(URL, &state).expect("written");
         assert_eq!(archive.state(URL), state);

@@ -55,11 +55,6 @@ pub fn build(config: &Config, environment: &Environment) -> Result<Built> {
         description: config.description.as_deref(),
         embedder: config.embedder.as_deref(),
     };
-    let collection = Collection {
-        noun: "entries".to_owned(),
-        ..Collection::default()
-    };
-    environment
-        .corpus(identity, Arc::new(feeds), collection)
-        .map(Built::from)
+    let collection = Collection { noun: "entries".to_owned(), ..Collection::default() };
+    environment.corpus(identity, Arc::new(feeds), collection).map(Built::from)
 }

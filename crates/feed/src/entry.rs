@@ -39,17 +39,11 @@ pub fn parse(url: &str, bytes: &[u8]) -> Result<Vec<Entry>, String> {
     // An entry without an id is identified by its link, which does not change.
     let id = |links: &[Link], title: &Option<feed_rs::model::Text>, _: Option<&str>| {
         let link = links.first().map(|link| link.href.clone());
-        link.or_else(|| title.as_ref().map(|title| title.content.clone()))
-            .unwrap_or_default()
+        link.or_else(|| title.as_ref().map(|title| title.content.clone())).unwrap_or_default()
     };
     let parser = parser::Builder::new().base_uri(Some(url)).id_generator(id).build();
-    let feed = parser
-        .parse(bytes)
-        .map_err(|error| format!("neither RSS, Atom nor JSON Feed: {error}"))?;
-    let title = feed
-        .title
-        .map(|title| plain(&title.content))
-        .filter(|title| !title.is_empty());
+    let feed = parser.parse(bytes).map_err(|error| format!("neither RSS, Atom nor JSON Feed: {error}"))?;
+    let title = feed.title.map(|title| plain(&title.content)).filter(|title| !title.is_empty());
     let title = title.unwrap_or_else(|| url.to_owned());
     let entries = feed.entries.into_iter();
     Ok(entries.filter_map(|found| entry(url, &title, found)).collect())
@@ -73,16 +67,9 @@ fn entry(url: &str, feed: &str, found: FeedEntry) -> Option<Entry> {
     }
     text.truncate(text.floor_char_boundary(MAX_TEXT_BYTES));
     let time = found.published.or(found.updated);
-    let page = found
-        .links
-        .iter()
-        .find(|link| link.rel.as_deref().is_none_or(|rel| rel == "alternate"));
+    let page = found.links.iter().find(|link| link.rel.as_deref().is_none_or(|rel| rel == "alternate"));
     let page = page.or(found.links.first()).map(|link| link.href.clone());
-    let authors: Vec<&str> = found
-        .authors
-        .iter()
-        .filter_map(|author| author.name.as_deref())
-        .collect();
+    let authors: Vec<&str> = found.authors.iter().filter_map(|author| author.name.as_deref()).collect();
     Some(Entry {
         id: short_hash(&[url, &found.id]),
         title,
@@ -102,9 +89,7 @@ fn plain(text: &str) -> String {
     if !is_html {
         return text.trim().to_owned();
     }
-    let config = html2text::config::plain_no_decorate()
-        .no_table_borders()
-        .allow_width_overflow();
+    let config = html2text::config::plain_no_decorate().no_table_borders().allow_width_overflow();
     let converted = config.string_from_read(text.as_bytes(), LINE_CHARS);
     converted.unwrap_or_else(|_| text.to_owned()).trim().to_owned()
 }
@@ -116,11 +101,7 @@ pub fn short_hash(parts: &[&str]) -> String {
         hash.update((part.len() as u64).to_le_bytes());
         hash.update(part.as_bytes());
     }
-    hash.finalize()
-        .iter()
-        .take(10)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hash.finalize().iter().take(10).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -144,20 +125,13 @@ mod tests {
                  <item><title>{title}</title><link>https://example.org/a</link></item></channel></rss>"
             )
         };
-        let id = |title: &str| {
-            parse("https://example.org/feed", feed(title).as_bytes()).expect("a feed")[0]
-                .id
-                .clone()
-        };
+        let id = |title: &str| parse("https://example.org/feed", feed(title).as_bytes()).expect("a feed")[0].id.clone();
         assert_eq!(id("Before"), id("After"));
     }
 
     #[test]
     fn same_id_in_two_feeds_is_two_entries() {
-        assert_ne!(
-            short_hash(&["https://a.example/feed", "1"]),
-            short_hash(&["https://b.example/feed", "1"])
-        );
+        assert_ne!(short_hash(&["https://a.example/feed", "1"]), short_hash(&["https://b.example/feed", "1"]));
         assert_ne!(short_hash(&["ab", "c"]), short_hash(&["a", "bc"]));
     }
 

@@ -43,11 +43,7 @@ impl Default for Client {
 
 impl Client {
     fn new(timeout: Duration) -> Self {
-        Self {
-            timeout,
-            proxied: OnceLock::new(),
-            direct: OnceLock::new(),
-        }
+        Self { timeout, proxied: OnceLock::new(), direct: OnceLock::new() }
     }
 
     /// Gets a feed, unless it is still the version of `validators`. The error is for the operator.
@@ -66,10 +62,8 @@ impl Client {
         if !answer.status().is_success() {
             return Err(format!("the server answered {}", answer.status()));
         }
-        let validators = Validators {
-            etag: text(answer.headers(), &ETAG),
-            last_modified: text(answer.headers(), &LAST_MODIFIED),
-        };
+        let validators =
+            Validators { etag: text(answer.headers(), &ETAG), last_modified: text(answer.headers(), &LAST_MODIFIED) };
         let mut bytes = Vec::new();
         while let Some(chunk) = answer.chunk().await.map_err(|error| self.reason(&error))? {
             bytes.extend_from_slice(&chunk);
@@ -99,9 +93,7 @@ impl Client {
         if is_local {
             builder = builder.no_proxy();
         }
-        let built = builder
-            .build()
-            .map_err(|error| format!("cannot create an HTTP client: {error}"))?;
+        let built = builder.build().map_err(|error| format!("cannot create an HTTP client: {error}"))?;
         Ok(client.get_or_init(|| built))
     }
 

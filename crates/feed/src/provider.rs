@@ -103,22 +103,13 @@ impl Provider for Feeds {
     fn list(&self) -> Result<Listing, ProviderError> {
         let failed = |doing: &str| {
             let doing = doing.to_owned();
-            |error: io::Error| ProviderError::Failed {
-                doing,
-                cause: Box::new(error),
-            }
+            |error: io::Error| ProviderError::Failed { doing, cause: Box::new(error) }
         };
-        self.archive
-            .open(&self.urls)
-            .map_err(failed("opening the folder of feeds"))?;
+        self.archive.open(&self.urls).map_err(failed("opening the folder of feeds"))?;
         self.poll().map_err(failed("polling feeds"))?;
         let problems = self.problems().clone();
-        let unreachable = problems.into_iter().map(|(url, problem)| Fault {
-            file: url,
-            line: None,
-            problem,
-            skipped: true,
-        });
+        let unreachable =
+            problems.into_iter().map(|(url, problem)| Fault { file: url, line: None, problem, skipped: true });
         Ok(Listing {
             items: self.archive.items().map_err(failed("reading the folder of feeds"))?,
             unreachable: unreachable.collect(),
@@ -128,9 +119,7 @@ impl Provider for Feeds {
 
     fn read(&self, key: &str, sink: &mut dyn Sink) -> Result<(), Stop> {
         match self.archive.read(key) {
-            Ok(entries) => entries
-                .into_iter()
-                .try_for_each(|entry| sink.record(None, record(entry), Vec::new())),
+            Ok(entries) => entries.into_iter().try_for_each(|entry| sink.record(None, record(entry), Vec::new())),
             Err(error) => {
                 sink.fault(None, true, format!("cannot be read: {error}"));
                 Ok(())
@@ -139,18 +128,11 @@ impl Provider for Feeds {
     }
 
     fn contents(&self, _key: &str) -> Contents {
-        Contents {
-            many: true,
-            ..Contents::default()
-        }
+        Contents { many: true, ..Contents::default() }
     }
 
     async fn changed(&self) {
-        let due = *self
-            .due
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .get_or_insert_with(Instant::now);
+        let due = *self.due.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_with(Instant::now);
         sleep_until(due).await;
         *self.due.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now() + self.every);
     }
@@ -179,9 +161,7 @@ fn record(entry: Entry) -> Record {
         ("published", text(entry.published)),
         ("tags", (!tags.is_empty()).then_some(Value::Array(tags))),
     ];
-    let fields = fields
-        .into_iter()
-        .filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Record {
         key: entry.id,
         title: entry.title,

@@ -93,10 +93,7 @@ async fn answer(State(site): State<Site>, UrlPath(path): UrlPath<String>, header
 /// Serves a site until the test ends.
 async fn serve(site: &Site) -> String {
     let router = Router::new()
-        .route(
-            "/loop",
-            get(|| async { (StatusCode::FOUND, [(header::LOCATION, "/loop")]) }),
-        )
+        .route("/loop", get(|| async { (StatusCode::FOUND, [(header::LOCATION, "/loop")]) }))
         .route("/{path}", get(answer))
         .with_state(site.clone());
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -168,10 +165,7 @@ fn call() -> CallContext {
 }
 
 async fn find(source: &Arc<DocumentsSource>, text: &str) -> Vec<Document> {
-    let query = Query {
-        text: text.to_owned(),
-        limit: 10,
-    };
+    let query = Query { text: text.to_owned(), limit: 10 };
     let hits = source.search(&query, &call()).await.expect("searched");
     let mut found = Vec::new();
     for hit in hits.iter() {
@@ -193,27 +187,9 @@ async fn three_formats_are_searched_and_cited() {
     assert_eq!(source.status(), SourceStatus::Ready);
     assert_eq!(source.facts().counted().as_deref(), Some("3 entries"));
     for (query, title, url, text, date) in [
-        (
-            "ferry",
-            "Ferry timetable",
-            "https://harbour.example/ferry",
-            "The ferry leaves at noon.",
-            "2024-05-28",
-        ),
-        (
-            "sourdough",
-            "Rye bread",
-            "https://bakery.example/rye",
-            "Sourdough rests overnight.",
-            "2024-06-01",
-        ),
-        (
-            "seedlings",
-            "Tomatoes",
-            "https://allotment.example/3",
-            "Water the seedlings.",
-            "2024-04-14",
-        ),
+        ("ferry", "Ferry timetable", "https://harbour.example/ferry", "The ferry leaves at noon.", "2024-05-28"),
+        ("sourdough", "Rye bread", "https://bakery.example/rye", "Sourdough rests overnight.", "2024-06-01"),
+        ("seedlings", "Tomatoes", "https://allotment.example/3", "Water the seedlings.", "2024-04-14"),
     ] {
         let found = find(&source, query).await;
         let [document] = found.as_slice() else {
@@ -271,30 +247,18 @@ async fn broken_feeds_leave_others_alone() {
     let SourceStatus::Degraded(reason) = source.status() else {
         panic!("not degraded");
     };
-    assert!(
-        reason.contains(&format!("{base}/gone: the server answered 404")),
-        "{reason}"
-    );
+    assert!(reason.contains(&format!("{base}/gone: the server answered 404")), "{reason}");
     assert!(reason.contains("and 3 more feeds"), "{reason}");
-    for (path, problem) in [
-        ("huge", "larger than 8 MiB"),
-        ("html", "neither RSS"),
-        ("loop", "redirects"),
-    ] {
+    for (path, problem) in [("huge", "larger than 8 MiB"), ("html", "neither RSS"), ("loop", "redirects")] {
         let problems = problems(dir.path());
-        assert!(
-            problems.iter().any(|text| text.contains(problem)),
-            "{path}: {problems:?}"
-        );
+        assert!(problems.iter().any(|text| text.contains(problem)), "{path}: {problems:?}");
     }
 }
 
 /// The contents of the state files.
 fn problems(dir: &Path) -> Vec<String> {
     let files = std::fs::read_dir(dir.join("feeds/news/state")).expect("a folder");
-    files
-        .map(|file| std::fs::read_to_string(file.expect("a file").path()).expect("a text"))
-        .collect()
+    files.map(|file| std::fs::read_to_string(file.expect("a file").path()).expect("a text")).collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -322,24 +286,14 @@ async fn entries_survive_a_restart_and_leaving_the_feed() {
     let urls = [format!("{base}/json")];
     site.set("json", JSON);
     update(&source(dir.path(), &clock, &urls)).await;
-    site.set(
-        "json",
-        &JSON
-            .replace("\"3\"", "\"4\"")
-            .replace("Tomatoes", "Beans")
-            .replace("seedlings", "beans"),
-    );
+    site.set("json", &JSON.replace("\"3\"", "\"4\"").replace("Tomatoes", "Beans").replace("seedlings", "beans"));
     let restarted = source(dir.path(), &clock, &urls);
     update(&restarted).await;
     assert_eq!(site.page("json").full, 1, "polled a moment ago, by the process before");
     clock.forward(15);
     update(&restarted).await;
     assert_eq!(find(&restarted, "beans").await[0].title, "Beans");
-    assert_eq!(
-        find(&restarted, "seedlings").await[0].title,
-        "Tomatoes",
-        "no longer listed, still held"
-    );
+    assert_eq!(find(&restarted, "seedlings").await[0].title, "Tomatoes", "no longer listed, still held");
 }
 
 /// Feeds whose configuration a test can change. A change replaces the provider, as a restart of the server does.
@@ -441,12 +395,5 @@ async fn feeds_meet_the_provider_contract() {
     let base = serve(&site).await;
     let feeds = Mutex::new(feeds(Vec::new(), dir.path()));
     let names = Mutex::default();
-    suite::check(&FeedFixture(Arc::new(Reconfigured {
-        dir,
-        base,
-        site,
-        feeds,
-        names,
-    })))
-    .await;
+    suite::check(&FeedFixture(Arc::new(Reconfigured { dir, base, site, feeds, names }))).await;
 }

@@ -91,9 +91,7 @@ fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
         return points;
     }
     let last = points.len() - 1;
-    (0..MOST_POINTS)
-        .map(|at| points[at * last / (MOST_POINTS - 1)])
-        .collect()
+    (0..MOST_POINTS).map(|at| points[at * last / (MOST_POINTS - 1)]).collect()
 }
 
 pub fn ladder(depth: &Depth, pair: &Pair) -> Panel {
@@ -137,10 +135,7 @@ pub fn spread_line(samples: Option<&[Sample]>, now: Millis) -> Panel {
         unit: "bps".to_owned(),
         places: places_of(&points),
         range: None,
-        lines: vec![Line {
-            label: "Spread".to_owned(),
-            points,
-        }],
+        lines: vec![Line { label: "Spread".to_owned(), points }],
     });
     let note = format!("In basis points of the mid, {}. Exact.", window());
     let content = lines.map(|lines| (Content::Lines(lines), Some(note)));
@@ -152,10 +147,7 @@ pub fn imbalance_line(samples: Option<&[Sample]>, now: Millis) -> Panel {
         unit: String::new(),
         places: 2,
         range: Some((-1.0, 1.0)),
-        lines: vec![Line {
-            label: "Imbalance".to_owned(),
-            points,
-        }],
+        lines: vec![Line { label: "Imbalance".to_owned(), points }],
     });
     let note = format!(
         "(bid − ask)/(bid + ask) of the best {IMBALANCE_LEVELS} levels a side, {}: 1 is all bids, −1 all asks. Sound, but short-lived.",
@@ -190,10 +182,8 @@ fn line(
     // By its own digits: those that a longer number would add say nothing.
     let widened = |value: f32| value.to_string().parse::<f64>().ok();
     let at = |millis| Timestamp::from_millisecond(millis).ok();
-    let mut points: Vec<_> = samples
-        .iter()
-        .filter_map(|sample| Some((at(sample.time)?, figure(sample).and_then(widened))))
-        .collect();
+    let mut points: Vec<_> =
+        samples.iter().filter_map(|sample| Some((at(sample.time)?, figure(sample).and_then(widened)))).collect();
     // A book that is not live any more ends before the present, and the line shows that.
     let last = samples.last().map_or(now, |sample| sample.time);
     if now.saturating_sub(last) > 6_000 {
@@ -208,11 +198,7 @@ mod tests {
     use super::*;
 
     fn bitcoin() -> Pair {
-        Pair {
-            base: "BTC".to_owned(),
-            quote: "USDT".to_owned(),
-            price_places: 2,
-        }
+        Pair { base: "BTC".to_owned(), quote: "USDT".to_owned(), price_places: 2 }
     }
     use proptest::prelude::*;
     use tribune_binance::feed::Observer as _;
@@ -227,30 +213,20 @@ mod tests {
 
     #[test]
     fn ladder_matches_hand_computation() {
-        let book = depth(
-            &[("99", "1"), ("98", "2")],
-            &[("101", "1.5"), ("102", "4.5"), ("103", "0.5")],
-        );
-        let Content::Ladder(ladder) = ladder(&book, &bitcoin()).content else {
-            panic!("a ladder")
-        };
+        let book = depth(&[("99", "1"), ("98", "2")], &[("101", "1.5"), ("102", "4.5"), ("103", "0.5")]);
+        let Content::Ladder(ladder) = ladder(&book, &bitcoin()).content else { panic!("a ladder") };
         // Bids: 1, then 1 + 2 = 3. Asks: 1.5, 6, 6.5, which is the largest. 3/6.5 = 0.4615….
         let totals: Vec<&str> = ladder.asks.iter().map(|rung| &*rung.total).collect();
         assert_eq!(totals, ["1.5", "6.0", "6.5"]);
         assert_eq!((&*ladder.bids[1].price, &*ladder.bids[1].total), ("98.00", "3.0"));
         assert_eq!(ladder.bids[1].share, 3.0 / 6.5);
-        assert_eq!(
-            (ladder.asks[2].share, ladder.spread),
-            (1.0, Some(Amount::new("2", "USDT")))
-        );
+        assert_eq!((ladder.asks[2].share, ladder.spread), (1.0, Some(Amount::new("2", "USDT"))));
     }
 
     #[test]
     fn depth_accumulates_from_the_best_price() {
         let book = depth(&[("99", "1"), ("98", "2"), ("50", "7")], &[("101", "1.5")]);
-        let Content::Depth(chart) = depth_chart(&book, &bitcoin()).content else {
-            panic!("a chart")
-        };
+        let Content::Depth(chart) = depth_chart(&book, &bitcoin()).content else { panic!("a chart") };
         // Few levels are drawn however far they are.
         assert_eq!(chart.bids, [(99.0, 1.0), (98.0, 3.0), (50.0, 10.0)]);
         assert_eq!(chart.asks, [(101.0, 1.5)]);
@@ -315,9 +291,7 @@ mod tests {
             let tape = tribune_binance::tape::Tape::new(1_000);
             watch.look(&book, &tape, tribune_binance::feed::Beats::default(), time);
         }
-        let Content::Lines(lines) = spread_line(Some(&watch.history()), 5_000).content else {
-            panic!("lines")
-        };
+        let Content::Lines(lines) = spread_line(Some(&watch.history()), 5_000).content else { panic!("lines") };
         // 0.01/63,999.995 · 10,000 = 0.0015625001….
         let value = lines.lines[0].points[0].1.expect("a spread");
         assert_eq!((lines.places, format!("{value:.5}")), (5, "0.00156".to_owned()));

@@ -6,11 +6,7 @@ use tribune_page::{Badge, Column, Neighbour, Tone};
 
 pub fn simulated(meaning: &str) -> Badge {
     let meaning = meaning.strip_prefix("SIMULATED: ").unwrap_or(meaning);
-    Badge {
-        label: "SIMULATED".to_owned(),
-        tone: Tone::Simulated,
-        meaning: Some(capitalised(meaning)),
-    }
+    Badge { label: "SIMULATED".to_owned(), tone: Tone::Simulated, meaning: Some(capitalised(meaning)) }
 }
 
 /// `Order book · Bitcoin / Tether · Binance Spot`.
@@ -36,32 +32,18 @@ pub fn links(symbol: &str, has_report: bool) -> Vec<Neighbour> {
         (format!("analytics:order_flow:{symbol}"), "Order flow"),
         (format!("analytics:health:{symbol}"), "Health"),
     ];
-    let link = |(id, title): (String, &str)| Neighbour {
-        id,
-        title: title.to_owned(),
-        note: None,
-    };
+    let link = |(id, title): (String, &str)| Neighbour { id, title: title.to_owned(), note: None };
     all.into_iter().chain(report).map(link).collect()
 }
 
 /// The columns of a table of score components.
 pub fn of_components() -> Vec<Column> {
-    vec![
-        words("Component"),
-        numbers("Points"),
-        numbers("Weight"),
-        numbers("Contribution"),
-        words("From"),
-    ]
+    vec![words("Component"), numbers("Points"), numbers("Weight"), numbers("Contribution"), words("From")]
 }
 
 /// `1.2 bps of mid`; a longer unit goes in brackets.
 pub fn input_of(input: &str, unit: &str) -> String {
-    if unit.split(' ').count() > 3 {
-        format!("{input} ({unit})")
-    } else {
-        format!("{input} {unit}")
-    }
+    if unit.split(' ').count() > 3 { format!("{input} ({unit})") } else { format!("{input} {unit}") }
 }
 
 /// The tone of a severity.
@@ -93,9 +75,6 @@ mod tests {
     #[test]
     fn subtitle_names_pair_and_venue() {
         assert_eq!(subtitle("Bitcoin", "Tether", None), "Bitcoin / Tether · Binance Spot");
-        assert_eq!(
-            subtitle("XYZ", "Tether", Some("order book")),
-            "Order book · XYZ / Tether · Binance Spot"
-        );
+        assert_eq!(subtitle("XYZ", "Tether", Some("order book")), "Order book · XYZ / Tether · Binance Spot");
     }
 }

@@ -122,14 +122,8 @@ impl Assets {
         let length = word.chars().count();
         let first = word.chars().next().filter(|_| length >= MIN_NAME_CHARS - 1);
         let is_begun = |name: &str| name.starts_with(word) && 5 * length >= 3 * name.chars().count();
-        let mut names = self
-            .long
-            .iter()
-            .filter(|(name, _)| first.is_some() && name.chars().next() == first);
-        let begun = names
-            .clone()
-            .find(|(name, _)| is_begun(name))
-            .map(|(_, tickers)| (&**tickers, true));
+        let mut names = self.long.iter().filter(|(name, _)| first.is_some() && name.chars().next() == first);
+        let begun = names.clone().find(|(name, _)| is_begun(name)).map(|(_, tickers)| (&**tickers, true));
         begun.or_else(|| {
             let (_, tickers) =
                 names.find(|(name, _)| name.len().abs_diff(word.len()) < 2 && is_one_edit_apart(name, word))?;
@@ -139,9 +133,7 @@ impl Assets {
 
     #[cfg(test)]
     pub fn phrases(&self) -> impl Iterator<Item = (&str, &[&'static str])> {
-        self.by_phrase
-            .iter()
-            .map(|(name, tickers)| (name.as_str(), tickers.as_slice()))
+        self.by_phrase.iter().map(|(name, tickers)| (name.as_str(), tickers.as_slice()))
     }
 }
 
@@ -167,12 +159,8 @@ mod tests {
     #[test]
     fn shared_aliases_are_marked() {
         let aliases = |line: &'static str| line.rsplit('\t').next().unwrap_or_default().split('|');
-        let marked: HashSet<String> = ASSETS
-            .lines()
-            .flat_map(aliases)
-            .filter_map(|alias| alias.strip_prefix('~'))
-            .map(phrase)
-            .collect();
+        let marked: HashSet<String> =
+            ASSETS.lines().flat_map(aliases).filter_map(|alias| alias.strip_prefix('~')).map(phrase).collect();
         for (name, tickers) in Assets::known().phrases() {
             assert_eq!(tickers.len() > 1, marked.contains(name), "{name}: {tickers:?}");
             assert!(name.split(' ').count() <= MAX_PHRASE_WORDS, "{name}");
@@ -181,16 +169,7 @@ mod tests {
 
     #[test]
     fn everyday_names_are_told_from_others() {
-        for word in [
-            "near",
-            "one",
-            "the graph",
-            "internet computer",
-            "t",
-            "4",
-            "price",
-            "high",
-        ] {
+        for word in ["near", "one", "the graph", "internet computer", "t", "4", "price", "high"] {
             assert!(is_everyday(word), "{word}");
         }
         for word in ["bitcoin", "near protocol", "btc", "solana", "bitcoin cash", "1inch"] {

@@ -31,10 +31,7 @@ const ANALYSES: [(&str, AnalyticsKind); 5] = [
 impl AnalyticsKind {
     /// As written in an id.
     pub fn as_str(self) -> &'static str {
-        ANALYSES
-            .iter()
-            .find(|(_, kind)| *kind == self)
-            .map_or("", |(name, _)| name)
+        ANALYSES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
     }
 
     pub fn named(text: &str) -> Option<Self> {
@@ -77,10 +74,7 @@ impl Kind {
         match self {
             Self::Klines(_) => "klines",
             Self::Analytics(_) => "analytics",
-            plain => PLAIN
-                .iter()
-                .find(|(_, kind)| *kind == plain)
-                .map_or("", |(scheme, _)| scheme),
+            plain => PLAIN.iter().find(|(_, kind)| *kind == plain).map_or("", |(scheme, _)| scheme),
         }
     }
 
@@ -203,10 +197,7 @@ fn analytics(key: &str) -> Result<MarketId, Error> {
             let fault = "the type comes before the symbol";
             (fault.to_owned(), format!("{name}:{}", clip(kind)))
         }
-        None => (
-            format!("there is no analysis `{}`", clip(kind)),
-            "order_flow:BTCUSDT".to_owned(),
-        ),
+        None => (format!("there is no analysis `{}`", clip(kind)), "order_flow:BTCUSDT".to_owned()),
     };
     Err(Error::invalid_argument(format!(
         "{fault}; write it as in `analytics:{example}`, with one of {}",
@@ -263,23 +254,11 @@ mod tests {
     #[test]
     fn wrong_ids_say_how_they_are_written() {
         for (text, part) in [
-            (
-                "klines:BTCUSDT:7h",
-                "there is no interval `7h`; write it as in `klines:BTCUSDT:1h`, with one of 1s, 1m,",
-            ),
-            (
-                "klines:BTCUSDT:1H",
-                "there is no interval `1H`; write it as in `klines:BTCUSDT:1h`",
-            ),
-            (
-                "klines:BTCUSDT:15M",
-                "there is no interval `15M`; write it as in `klines:BTCUSDT:15m`",
-            ),
+            ("klines:BTCUSDT:7h", "there is no interval `7h`; write it as in `klines:BTCUSDT:1h`, with one of 1s, 1m,"),
+            ("klines:BTCUSDT:1H", "there is no interval `1H`; write it as in `klines:BTCUSDT:1h`"),
+            ("klines:BTCUSDT:15M", "there is no interval `15M`; write it as in `klines:BTCUSDT:15m`"),
             ("klines:BTCUSDT", "no interval; write it as in `klines:BTCUSDT:1h`"),
-            (
-                "klines:1h:BTCUSDT",
-                "the symbol comes before the interval; write it as in `klines:BTCUSDT:1h`",
-            ),
+            ("klines:1h:BTCUSDT", "the symbol comes before the interval; write it as in `klines:BTCUSDT:1h`"),
             (
                 "analytics:BTCUSDT:order_flow",
                 "the type comes before the symbol; write it as in `analytics:order_flow:BTCUSDT`",

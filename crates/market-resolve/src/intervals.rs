@@ -36,30 +36,16 @@ pub(crate) enum Length {
 const UNITS: &[(&str, &str, i64)] = &[
     ("s sec secs second seconds sekunde sekunden", "s", 1_000),
     ("m min mins minute minutes minuten minuto minutos", "m", MINUTE),
-    (
-        "h hr hrs hour hours hourly stunde stunden heure heures hora horas",
-        "h",
-        HOUR,
-    ),
+    ("h hr hrs hour hours hourly stunde stunden heure heures hora horas", "h", HOUR),
     ("d day days tag tage tagen jour jours día días dia dias", "d", DAY),
-    (
-        "w wk wks week weeks woche wochen semaine semaines semana semanas",
-        "w",
-        7 * DAY,
-    ),
-    (
-        "mo mon mth month months monat monate monaten mois mes meses",
-        "M",
-        30 * DAY,
-    ),
+    ("w wk wks week weeks woche wochen semaine semaines semana semanas", "w", 7 * DAY),
+    ("mo mon mth month months monat monate monaten mois mes meses", "M", 30 * DAY),
     ("y yr yrs year years jahr jahre jahren an ans año años", "y", 365 * DAY),
 ];
 
 /// Numbers from zero.
 const NUMBERS: &str = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen";
-const PAST: &[&str] = &[
-    "last", "past", "previous", "this", "letzten", "letzte", "últimos", "derniers",
-];
+const PAST: &[&str] = &["last", "past", "previous", "this", "letzten", "letzte", "últimos", "derniers"];
 const FUTURE: &[&str] = &["next", "coming", "nächsten", "próximos", "prochains"];
 
 type Unit = (&'static str, i64);
@@ -121,9 +107,7 @@ fn number(folded: &str) -> Option<i64> {
 }
 
 fn unit(name: &str) -> Option<Unit> {
-    let found = UNITS
-        .iter()
-        .find(|(names, ..)| names.split(' ').any(|known| known == name));
+    let found = UNITS.iter().find(|(names, ..)| names.split(' ').any(|known| known == name));
     found.map(|(_, letter, millis)| (*letter, *millis))
 }
 
@@ -155,12 +139,7 @@ fn past(count: i64, (_, millis): Unit) -> Length {
 /// A year of this century, alone or as the beginning of `2025-01-31`.
 fn date(tokens: &[Token], today: Date) -> Option<(Length, usize)> {
     let is_year = |text: &&String| text.len() == 4 && text.starts_with("20");
-    let year: i16 = tokens
-        .first()
-        .map(|token| &token.folded)
-        .filter(is_year)?
-        .parse()
-        .ok()?;
+    let year: i16 = tokens.first().map(|token| &token.folded).filter(is_year)?.parse().ok()?;
     let joined = tokens[1..].iter().take(2).take_while(|token| token.gap.joins());
     let rest: Vec<i8> = joined.map_while(|token| token.folded.parse().ok()).collect();
     let (month, day) = (rest.first().copied(), rest.get(1).copied());
@@ -213,21 +192,8 @@ mod tests {
         ] {
             assert_eq!(length(text), Some((found, words)), "{text}");
         }
-        for text in [
-            "",
-            "last price",
-            "d",
-            "5000 hours",
-            "42",
-            "H",
-            "btc",
-            "2025-13-01",
-            "1999",
-        ] {
-            assert!(
-                length(text).is_none_or(|(_, words)| words == 1 && text == "5000 hours"),
-                "{text}"
-            );
+        for text in ["", "last price", "d", "5000 hours", "42", "H", "btc", "2025-13-01", "1999"] {
+            assert!(length(text).is_none_or(|(_, words)| words == 1 && text == "5000 hours"), "{text}");
         }
     }
 }

@@ -67,13 +67,7 @@ impl<'p, 't> Mentions<'p, 't> {
             asset.is_some_and(|asset| asset.tickers.iter().all(|ticker| !excluded.contains(ticker)))
         };
         let assets: Vec<usize> = (0..parts.len()).filter(is_wanted).collect();
-        let mut mentions = Self {
-            table,
-            parts,
-            named: Vec::new(),
-            excluded,
-            unknown: 0,
-        };
+        let mut mentions = Self { table, parts, named: Vec::new(), excluded, unknown: 0 };
         let mut next = 0;
         while next < assets.len() {
             next = mentions.add(&assets, next);
@@ -104,16 +98,9 @@ impl<'p, 't> Mentions<'p, 't> {
             if symbols.is_empty() || (named.is_lone_money() && (has_bases || unknown > 0)) {
                 continue;
             }
-            match mentions
-                .iter_mut()
-                .find(|known| known.symbols.first() == symbols.first())
-            {
+            match mentions.iter_mut().find(|known| known.symbols.first() == symbols.first()) {
                 Some(known) => known.words += named.words,
-                None => mentions.push(Mention {
-                    symbols,
-                    on: named.on,
-                    words: named.words,
-                }),
+                None => mentions.push(Mention { symbols, on: named.on, words: named.words }),
             }
         }
         mentions
@@ -180,13 +167,8 @@ impl<'p, 't> Mentions<'p, 't> {
             let tickers = if is_missing { Vec::new() } else { asset.tickers.clone() };
             match &mut merged {
                 None => {
-                    merged = Some(Named {
-                        is_money: asset.is_money(),
-                        on: asset.on,
-                        words: part.words,
-                        symbol,
-                        tickers,
-                    });
+                    merged =
+                        Some(Named { is_money: asset.is_money(), on: asset.on, words: part.words, symbol, tickers });
                 }
                 Some(named) => {
                     let is_same = tickers.iter().any(|ticker| named.tickers.contains(ticker));

@@ -47,14 +47,7 @@ pub(crate) struct Asset<'t> {
 
 impl<'t> Asset<'t> {
     fn new(tickers: &[&'t str], on: MatchedOn, doubt: Doubt) -> Self {
-        Self {
-            tickers: tickers.to_vec(),
-            symbol: None,
-            quote: None,
-            on,
-            doubt,
-            otherwise: None,
-        }
+        Self { tickers: tickers.to_vec(), symbol: None, quote: None, on, doubt, otherwise: None }
     }
 
     pub fn is_money(&self) -> bool {
@@ -84,27 +77,15 @@ pub(crate) struct Part<'t> {
 
 impl<'t> Part<'t> {
     pub fn asset(&self) -> Option<&Asset<'t>> {
-        if let What::Asset(asset) = &self.what {
-            Some(asset)
-        } else {
-            None
-        }
+        if let What::Asset(asset) = &self.what { Some(asset) } else { None }
     }
 
     pub fn sense(&self) -> Option<Sense> {
-        if let What::Word(sense) = self.what {
-            Some(sense)
-        } else {
-            None
-        }
+        if let What::Word(sense) = self.what { Some(sense) } else { None }
     }
 
     pub fn length(&self) -> Option<Length> {
-        if let What::Length(length) = self.what {
-            Some(length)
-        } else {
-            None
-        }
+        if let What::Length(length) = self.what { Some(length) } else { None }
     }
 
     pub fn means(&self, meaning: Meaning) -> bool {
@@ -128,13 +109,8 @@ impl<'t> Part<'t> {
 
 /// The parts of a query, without assets that are in doubt.
 pub(crate) fn parts<'t>(table: &'t SymbolTable, tokens: &[Token], today: Date) -> Vec<Part<'t>> {
-    let mut reader = Reader {
-        table,
-        tokens,
-        today,
-        is_shouted: is_shouted(table, tokens),
-        rejected: vec![false; tokens.len()],
-    };
+    let mut reader =
+        Reader { table, tokens, today, is_shouted: is_shouted(table, tokens), rejected: vec![false; tokens.len()] };
     let mut parts = reader.read();
     for _ in 0..MAX_ROUNDS {
         let context = Context::new(&parts);
@@ -350,8 +326,7 @@ impl<'p, 't> Context<'p, 't> {
             _ => false,
         };
         let is_everyday = |part: &Part<'_>| {
-            part.asset()
-                .is_some_and(|asset| asset.doubt == Doubt::Everyday && asset.otherwise.is_none())
+            part.asset().is_some_and(|asset| asset.doubt == Doubt::Everyday && asset.otherwise.is_none())
         };
         let is_base = |part: &Part<'_>| part.is_certain_asset() && part.asset().is_some_and(|asset| !asset.is_money());
         let says_something = |part: &Part<'_>| part.sense().is_some_and(|sense| !sense.is_filler());
@@ -406,8 +381,7 @@ impl<'p, 't> Context<'p, 't> {
     /// Whether money stands directly behind the part, as its quote.
     fn has_quote(&self, at: usize) -> bool {
         let next = self.parts.get(at + 1).filter(|next| next.gap != Gap::List);
-        next.and_then(Part::asset)
-            .is_some_and(|asset| asset.doubt == Doubt::Certain && asset.is_money())
+        next.and_then(Part::asset).is_some_and(|asset| asset.doubt == Doubt::Certain && asset.is_money())
     }
 
     /// Whether "and", "vs", a comma or the like connects the part to an asset.

@@ -48,13 +48,7 @@ impl<'t> Question<'t> {
         let mentions = all_markets.map_or_else(|| found.answered(unknown), |_| Vec::new());
         let named: usize = mentions.iter().map(|mention| mention.words).sum();
         let known = count(&is_known) + named;
-        Self {
-            mentions,
-            all_markets,
-            kinds: wishes.kinds(),
-            known,
-            words: known + unknown,
-        }
+        Self { mentions, all_markets, kinds: wishes.kinds(), known, words: known + unknown }
     }
 
     /// The share of the words that say something which were understood.
@@ -78,8 +72,7 @@ impl Wishes<'_, '_> {
 
     /// Whether a word of markets alone has this meaning.
     fn has_strong(&self, meaning: Meaning) -> bool {
-        self.senses()
-            .any(|(sense, _)| sense.meaning == meaning && !sense.is_weak)
+        self.senses().any(|(sense, _)| sense.meaning == meaning && !sense.is_weak)
     }
 
     fn lengths(&self) -> impl Iterator<Item = (Length, usize)> {
@@ -118,9 +111,7 @@ impl Wishes<'_, '_> {
         let about_coins = self.has(Meaning::Coin);
         let is_price = |meaning: Meaning| matches!(meaning, Meaning::Kind(Kind::Ticker | Kind::Klines(_)));
         let prices = self.senses().any(|(sense, _)| is_price(sense.meaning));
-        let strong_prices = self
-            .senses()
-            .any(|(sense, _)| is_price(sense.meaning) && !sense.is_weak);
+        let strong_prices = self.senses().any(|(sense, _)| is_price(sense.meaning) && !sense.is_weak);
         let about_markets = self.has(Meaning::Market) || prices;
         let listing = self.has(Meaning::Listing) || self.has(Meaning::Pairs);
         let strong_listing = self.has_strong(Meaning::Listing) || self.has_strong(Meaning::Pairs);
@@ -165,10 +156,7 @@ impl Wishes<'_, '_> {
             None => return kinds,
         };
         let intervals = self.intervals(candles.is_some()).into_iter();
-        kinds.splice(
-            at..at,
-            intervals.map(|(interval, more)| (Kind::Klines(interval), words + more)),
-        );
+        kinds.splice(at..at, intervals.map(|(interval, more)| (Kind::Klines(interval), words + more)));
         kinds
     }
 
@@ -195,9 +183,6 @@ impl Wishes<'_, '_> {
             Length::Day if asks_candles => Some((Interval::D1, 0)),
             _ => None,
         });
-        other
-            .or(asks_candles.then_some((DEFAULT_INTERVAL, 0)))
-            .into_iter()
-            .collect()
+        other.or(asks_candles.then_some((DEFAULT_INTERVAL, 0))).into_iter().collect()
     }
 }

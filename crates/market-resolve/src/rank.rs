@@ -54,11 +54,7 @@ pub fn search(table: &SymbolTable, query: &str, limit: usize, today: Date) -> Ve
         return [found].into_iter().take(limit).collect();
     }
     let question = Question::read(table, query, today);
-    let mut answer = Answer {
-        question: &question,
-        limit,
-        matches: Vec::new(),
-    };
+    let mut answer = Answer { question: &question, limit, matches: Vec::new() };
     answer.fill();
     let all = question.all_markets.filter(|_| limit > 0);
     let all = all.and_then(|quote| found(quote, Kind::Markets, MatchedOn::AllMarkets));
@@ -143,13 +139,12 @@ impl Answer<'_, '_> {
         let least = self.matches.last().map_or(1.0, |before| before.score);
         let others = mention.symbols.iter().filter(|other| other.name != symbol.name);
         let others = others.take(MAX_ALTERNATIVES).map(|other| Arc::clone(&other.name));
-        self.matches
-            .extend(found(&symbol.name, kind, mention.on).map(|found| Match {
-                score: (found.score * weight * (0.5 + 0.5 * coverage)).min(least),
-                coverage,
-                alternatives: others.collect(),
-                ..found
-            }));
+        self.matches.extend(found(&symbol.name, kind, mention.on).map(|found| Match {
+            score: (found.score * weight * (0.5 + 0.5 * coverage)).min(least),
+            coverage,
+            alternatives: others.collect(),
+            ..found
+        }));
     }
 
     /// The document asked for covers the whole query; one offered beside it covers only its own words.

@@ -10,9 +10,8 @@ use tribune_binance::model::{Symbol, SymbolStatus};
 use tribune_binance::number::Notional;
 
 /// Quotes in the order in which people mean them when they name none.
-const QUOTES: &[&str] = &[
-    "USDT", "USDC", "FDUSD", "BTC", "USD", "ETH", "BNB", "EUR", "TRY", "BRL", "JPY", "GBP", "USD1", "TUSD", "DAI",
-];
+const QUOTES: &[&str] =
+    &["USDT", "USDC", "FDUSD", "BTC", "USD", "ETH", "BNB", "EUR", "TRY", "BRL", "JPY", "GBP", "USD1", "TUSD", "DAI"];
 
 /// Names are compared by letters up to this length.
 const MAX_COMPARED_CHARS: usize = 40;
@@ -69,12 +68,7 @@ impl SymbolTable {
             by_base.entry(Arc::clone(&symbol.base)).or_default().push(at);
             by_quote.entry(Arc::clone(&symbol.quote)).or_default().push(at);
         }
-        Self {
-            listing,
-            by_base,
-            by_quote,
-            places,
-        }
+        Self { listing, by_base, by_quote, places }
     }
 
     pub fn len(&self) -> usize {

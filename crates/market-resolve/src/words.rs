@@ -91,20 +91,13 @@ impl Words {
 }
 
 fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
-    WORDS
-        .lines()
-        .filter(|line| !line.starts_with('#'))
-        .filter_map(|line| line.split_once('\t'))
+    WORDS.lines().filter(|line| !line.starts_with('#')).filter_map(|line| line.split_once('\t'))
 }
 
 fn entry(meaning: Meaning, marked: &'static str) -> (&'static str, Sense) {
     let word = marked.trim_start_matches(['~', '+']);
     let marks = &marked[..marked.len() - word.len()];
-    let sense = Sense {
-        meaning,
-        is_weak: marks.contains('~'),
-        asks_all: marks.contains('+'),
-    };
+    let sense = Sense { meaning, is_weak: marks.contains('~'), asks_all: marks.contains('+') };
     (word, sense)
 }
 
@@ -139,10 +132,7 @@ mod tests {
             for marked in words.split(", ") {
                 let word = marked.trim_start_matches(['~', '+']);
                 assert_eq!(word, word.trim().to_lowercase(), "{sense}");
-                assert!(
-                    !word.is_empty() && word.split(' ').count() <= MAX_PHRASE_WORDS,
-                    "{word}"
-                );
+                assert!(!word.is_empty() && word.split(' ').count() <= MAX_PHRASE_WORDS, "{word}");
                 assert!(seen.insert(word), "{word} is listed twice");
             }
         }

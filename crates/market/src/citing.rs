@@ -61,9 +61,8 @@ impl Citing {
                 return Some((*document).clone());
             };
             let (name, kind) = (answer.about.name(), found.kind);
-            let surroundings = known
-                .entry((name.clone(), is_about_prices(kind)))
-                .or_insert_with(|| self.surroundings(name, kind));
+            let surroundings =
+                known.entry((name.clone(), is_about_prices(kind))).or_insert_with(|| self.surroundings(name, kind));
             // What is at hand may be of another kind than the document that was found.
             Some(Document {
                 id: document.id.clone(),
@@ -71,9 +70,7 @@ impl Citing {
                 ..answer.record(Some(&found.snippet), surroundings.clone())
             })
         };
-        self.records
-            .cite_all(hits.iter().map(fingerprint).collect(), record)
-            .await
+        self.records.cite_all(hits.iter().map(fingerprint).collect(), record).await
     }
 
     /// The chart and the book beside an answer that is about prices, as a record keeps them.

@@ -95,10 +95,7 @@ impl<Trading: Default> Config<Trading> {
 
     /// How long citation records are kept, and how many.
     pub const fn citation_limits(&self) -> Limits {
-        Limits {
-            keep: Duration::from_secs(self.citation_days * 86_400),
-            most: self.max_citations,
-        }
+        Limits { keep: Duration::from_secs(self.citation_days * 86_400), most: self.max_citations }
     }
 
     /// The address of the streams, once both addresses are known to be usable.
@@ -110,19 +107,17 @@ impl<Trading: Default> Config<Trading> {
             return refused("market.rest_url and market.stream_url must have no user or password in them".to_owned());
         }
         if !rest.starts_with("https://") && !rest.starts_with("http://") {
-            return refused(format!(
-                "market.rest_url = \"{rest}\" is not an address such as \"{DEFAULT_REST}\""
-            ));
+            return refused(format!("market.rest_url = \"{rest}\" is not an address such as \"{DEFAULT_REST}\""));
         }
         let given = self.stream_url.as_deref();
         let given = given.map(|stream| stream.trim_end_matches('/').to_owned());
         match given.or_else(|| known_stream(rest)) {
-            None => refused(format!(
-                "market.stream_url is needed too: the address of the streams of {rest} is not known"
-            )),
-            Some(stream) if !stream.starts_with("wss://") && !stream.starts_with("ws://") => refused(format!(
-                "market.stream_url = \"{stream}\" is not an address such as \"{EXAMPLE_STREAM}\""
-            )),
+            None => {
+                refused(format!("market.stream_url is needed too: the address of the streams of {rest} is not known"))
+            }
+            Some(stream) if !stream.starts_with("wss://") && !stream.starts_with("ws://") => {
+                refused(format!("market.stream_url = \"{stream}\" is not an address such as \"{EXAMPLE_STREAM}\""))
+            }
             Some(stream) => Ok(stream),
         }
     }
@@ -134,9 +129,7 @@ fn known_stream(rest: &str) -> Option<String> {
         return Some((*stream).to_owned());
     }
     let address = rest.strip_prefix("http://")?;
-    let is_local = ["127.0.0.1", "localhost", "[::1]"]
-        .iter()
-        .any(|host| address.starts_with(host));
+    let is_local = ["127.0.0.1", "localhost", "[::1]"].iter().any(|host| address.starts_with(host));
     is_local.then(|| format!("ws://{address}"))
 }
 
@@ -154,11 +147,7 @@ pub fn build<Trading: Default>(config: &Config<Trading>, environment: &Environme
             idle_after: Duration::from_secs(config.idle_secs),
             ..feed::Settings::new(config.stream_url()?)
         },
-        symbols: config
-            .symbols
-            .iter()
-            .map(|symbol| symbol.trim().to_uppercase())
-            .collect(),
+        symbols: config.symbols.iter().map(|symbol| symbol.trim().to_uppercase()).collect(),
         track_top: config.track_top,
     };
     let market = Market::new(settings, environment.clock.clone())?;
@@ -181,10 +170,7 @@ mod tests {
     fn stream_address_follows_from_known_rest_address() {
         let stream = |text: &str| config(text).stream_url().expect("an address");
         assert_eq!(stream(""), EXAMPLE_STREAM);
-        assert_eq!(
-            stream("rest_url = \"https://api.binance.us/\""),
-            "wss://stream.binance.us:9443"
-        );
+        assert_eq!(stream("rest_url = \"https://api.binance.us/\""), "wss://stream.binance.us:9443");
         assert_eq!(stream("rest_url = \"http://127.0.0.1:9000\""), "ws://127.0.0.1:9000");
         assert_eq!(stream("rest_url = \"https://x\"\nstream_url = \"wss://y/\""), "wss://y");
     }

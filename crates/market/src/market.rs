@@ -99,13 +99,7 @@ pub struct BookReading {
 impl BookReading {
     /// A book that is exact and current.
     pub(crate) const fn live(view: Arc<BookView>, received: Moment) -> Self {
-        Self {
-            view,
-            received,
-            state: BookState::Live,
-            reason: None,
-            origin: Origin::Stream,
-        }
+        Self { view, received, state: BookState::Live, reason: None, origin: Origin::Stream }
     }
 }
 
@@ -126,12 +120,7 @@ impl Market {
             ranks: ArcSwap::default(),
             deep: deep::DeepLooks::default(),
         };
-        Ok(Arc::new(Self {
-            rest,
-            feed,
-            clock,
-            known: Arc::new(known),
-        }))
+        Ok(Arc::new(Self { rest, feed, clock, known: Arc::new(known) }))
     }
 
     /// Keeps the connection and the list of symbols until `stop` is cancelled.
@@ -282,11 +271,7 @@ impl Market {
             return Ok(BookReading::live(view.clone(), self.last_word(tracked)));
         }
         match (self.snapshot_of(symbol, levels).await, view) {
-            (Ok(snapshot), _) => Ok(BookReading {
-                state,
-                reason,
-                ..snapshot
-            }),
+            (Ok(snapshot), _) => Ok(BookReading { state, reason, ..snapshot }),
             (Err(error), None) => Err(error),
             // Better an old book that says so than none.
             (Err(error), Some(view)) => {
@@ -306,9 +291,7 @@ impl Market {
     /// milliseconds.
     pub async fn current_book(&self, symbol: &str, max_age_ms: u64) -> Result<(Depth, u64)> {
         let symbol = self.traded(symbol).await?;
-        let live = self
-            .watched(&symbol)
-            .and_then(|tracked| Some((tracked.live()?, tracked.confirmed())));
+        let live = self.watched(&symbol).and_then(|tracked| Some((tracked.live()?, tracked.confirmed())));
         if let Some((view, confirmed)) = live {
             let age = self.clock.monotonic().saturating_duration_since(confirmed);
             let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
@@ -367,9 +350,7 @@ impl Market {
             return None;
         }
         let skew = self.rest.clock_skew()?;
-        Some(format!(
-            "{skew}; ages are measured from receipt by a clock that does not jump"
-        ))
+        Some(format!("{skew}; ages are measured from receipt by a clock that does not jump"))
     }
 
     /// What labels everything that does not come from the exchange itself.

@@ -39,9 +39,7 @@ impl Client {
         let named = metadata.get("redirect_uris").and_then(Value::as_array);
         let named = named.ok_or_else(|| invalid("`redirect_uris` must be a list of addresses".to_owned()))?;
         if named.is_empty() || named.len() > MAX_REDIRECTS {
-            return Err(invalid(format!(
-                "`redirect_uris` must have 1 to {MAX_REDIRECTS} addresses"
-            )));
+            return Err(invalid(format!("`redirect_uris` must have 1 to {MAX_REDIRECTS} addresses")));
         }
         let mut redirect_uris = Vec::with_capacity(named.len());
         for address in named {
@@ -51,11 +49,7 @@ impl Client {
         }
         let name = metadata.get("client_name").and_then(Value::as_str).unwrap_or_default();
         let name: String = name.chars().filter(|c| !c.is_control()).take(MAX_NAME_CHARS).collect();
-        Ok(Self {
-            id,
-            name: name.trim().to_owned(),
-            redirect_uris,
-        })
+        Ok(Self { id, name: name.trim().to_owned(), redirect_uris })
     }
 
     pub(crate) fn may_be_sent_to(&self, address: &str) -> bool {
@@ -81,11 +75,7 @@ pub(crate) struct Clients {
 
 impl Clients {
     pub(crate) fn new(grants: Grants, fetcher: Fetcher) -> Self {
-        Self {
-            grants,
-            fetcher,
-            documents: Mutex::default(),
-        }
+        Self { grants, fetcher, documents: Mutex::default() }
     }
 
     /// Registers a program. The same description gets the same id, so that registering again costs nothing.
@@ -96,9 +86,7 @@ impl Clients {
         let digest = data_encoding::HEXLOWER.encode(&sha256(&described)[..16]);
         client.id = format!("registered-{digest}");
         let now = clock.now();
-        self.grants
-            .register(&client.id, &described, now, MAX_REGISTERED)
-            .await?;
+        self.grants.register(&client.id, &described, now, MAX_REGISTERED).await?;
         let mut answer = json!({
             "client_id": client.id,
             "client_id_issued_at": now.as_second(),
@@ -131,10 +119,7 @@ impl Clients {
             "The database does not answer. Try again in a moment.".to_owned()
         })?;
         let client: Client = serde_json::from_str(&metadata.ok_or_else(unknown)?).map_err(|_| unknown())?;
-        Ok(Client {
-            id: id.to_owned(),
-            ..client
-        })
+        Ok(Client { id: id.to_owned(), ..client })
     }
 
     /// A program whose id is the address of a document about it.

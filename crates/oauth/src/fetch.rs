@@ -31,15 +31,10 @@ impl Fetcher {
     /// For addresses that strangers name. `exempt` hosts, written `host:port`, may be of this network.
     pub(crate) fn guarded(exempt: Arc<[String]>) -> Result<Self> {
         let names = exempt.iter().filter_map(|host| host.rsplit_once(':'));
-        let resolver = PublicOnly {
-            exempt: names.map(|(name, _)| name.to_owned()).collect(),
-        };
+        let resolver = PublicOnly { exempt: names.map(|(name, _)| name.to_owned()).collect() };
         // A proxy would resolve names by itself.
         let client = builder().no_proxy().dns_resolver(Arc::new(resolver)).build();
-        Ok(Self {
-            client: client.map_err(unusable)?,
-            exempt: Some(exempt),
-        })
+        Ok(Self { client: client.map_err(unusable)?, exempt: Some(exempt) })
     }
 
     /// Whether the operator allowed this address whatever it is.
@@ -215,15 +210,7 @@ mod tests {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let port = listener.local_addr().expect("bound").port();
         let fetcher = Fetcher::guarded(Arc::from([])).expect("a client");
-        for host in [
-            "127.0.0.1",
-            "localhost",
-            "[::1]",
-            "[::ffff:127.0.0.1]",
-            "2130706433",
-            "0x7f.1",
-            "127.1",
-        ] {
+        for host in ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1", "127.1"] {
             let url = Url::parse(&format!("http://{host}:{port}/client.json")).expect("a URL");
             let error = fetcher.json(&url).await.expect_err(host);
             assert!(error.message().contains("public address"), "{host}: {error}");

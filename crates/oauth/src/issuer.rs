@@ -108,12 +108,7 @@ impl Issuer {
     pub async fn authorization(&self, query: &str) -> Result<Authorization, AuthorizeError> {
         let shown = |why: &str| AuthorizeError::Shown(why.to_owned());
         let parameters = parameters(query).map_err(|refused| AuthorizeError::Shown(refused.description))?;
-        let given = |name: &str| {
-            parameters
-                .get(name)
-                .map(String::as_str)
-                .filter(|value| !value.is_empty())
-        };
+        let given = |name: &str| parameters.get(name).map(String::as_str).filter(|value| !value.is_empty());
         let id =
             given("client_id").ok_or_else(|| shown("The program did not say who it is: `client_id` is missing."))?;
         let client = self.clients.find(id, self.clock.monotonic()).await;
@@ -138,10 +133,7 @@ impl Issuer {
         let challenge = given("code_challenge").filter(|_| given("code_challenge_method") == Some("S256"));
         let challenge = challenge.filter(|challenge| challenge.len() == 43);
         let Some(challenge) = challenge.map(str::to_owned) else {
-            return Err(refused(
-                "invalid_request",
-                "PKCE is required: code_challenge with code_challenge_method=S256",
-            ));
+            return Err(refused("invalid_request", "PKCE is required: code_challenge with code_challenge_method=S256"));
         };
         if given("resource").is_some_and(|resource| !self.owns(resource)) {
             return Err(refused("invalid_target", "resource is not an address of this server"));
@@ -153,13 +145,7 @@ impl Issuer {
         if scopes == Scopes::NONE {
             return Err(refused("invalid_scope", "no known scope was asked for"));
         }
-        Ok(Authorization {
-            client,
-            redirect_uri,
-            scopes,
-            state,
-            challenge,
-        })
+        Ok(Authorization { client, redirect_uri, scopes, state, challenge })
     }
 
     /// Grants access to what was asked for and is `allowed` to this user; returns where to send the browser.
@@ -170,10 +156,7 @@ impl Issuer {
             return Ok(self.deny(asked));
         }
         let code = new_secret(CODE_PREFIX);
-        let proof = Proof {
-            challenge: asked.challenge.clone(),
-            redirect_uri: asked.redirect_uri.clone(),
-        };
+        let proof = Proof { challenge: asked.challenge.clone(), redirect_uri: asked.redirect_uri.clone() };
         let grant = Grant {
             id: new_secret("")[..16].to_owned(),
             user: user.clone(),
@@ -194,10 +177,7 @@ impl Issuer {
 
     /// Where to send the browser of somebody who denies access.
     pub fn deny(&self, asked: &Authorization) -> String {
-        let answer = [
-            ("error", "access_denied"),
-            ("error_description", "the person did not allow it"),
-        ];
+        let answer = [("error", "access_denied"), ("error_description", "the person did not allow it")];
         self.answer(&asked.redirect_uri, asked.state.as_deref(), &answer)
     }
 
@@ -222,33 +202,21 @@ impl Issuer {
     /// The token endpoint: a form, and the id of the program if it came as a user name.
     pub async fn token(&self, form: &str, basic_client: Option<&str>) -> Result<Value, Refused> {
         let parameters = parameters(form)?;
-        let given = |name: &str| {
-            parameters
-                .get(name)
-                .map(String::as_str)
-                .filter(|value| !value.is_empty())
-        };
+        let given = |name: &str| parameters.get(name).map(String::as_str).filter(|value| !value.is_empty());
         let client = given("client_id").or(basic_client);
         let client = client.ok_or_else(|| Refused::new("invalid_client", "client_id is missing"))?;
         if given("resource").is_some_and(|resource| !self.owns(resource)) {
-            return Err(Refused::new(
-                "invalid_target",
-                "resource is not an address of this server",
-            ));
+            return Err(Refused::new("invalid_target", "resource is not an address of this server"));
         }
         let required =
             |name: &str| given(name).ok_or_else(|| Refused::new("invalid_request", format!("{name} is missing")));
         match required("grant_type")? {
             "authorization_code" => {
                 let verifier = required("code_verifier")?;
-                self.redeem(required("code")?, client, verifier, given("redirect_uri"))
-                    .await
+                self.redeem(required("code")?, client, verifier, given("redirect_uri")).await
             }
             "refresh_token" => self.refresh(required("refresh_token")?, client, given("scope")).await,
-            _ => Err(Refused::new(
-                "unsupported_grant_type",
-                "grant_type must be authorization_code or refresh_token",
-            )),
+            _ => Err(Refused::new("unsupported_grant_type", "grant_type must be authorization_code or refresh_token")),
         }
     }
 
@@ -259,26 +227,16 @@ impl Issuer {
         verifier: &str,
         redirect_uri: Option<&str>,
     ) -> Result<Value, Refused> {
-        let invalid = || {
-            Refused::new(
-                "invalid_grant",
-                "the code is unknown, expired, used or not of this program",
-            )
-        };
+        let invalid = || Refused::new("invalid_grant", "the code is unknown, expired, used or not of this program");
         let now = self.clock.now();
         let found = self.grants.find(sha256(code)).await?;
-        let (grant, secret) = found
-            .filter(|(_, secret)| secret.kind == SecretKind::Code)
-            .ok_or_else(invalid)?;
+        let (grant, secret) = found.filter(|(_, secret)| secret.kind == SecretKind::Code).ok_or_else(invalid)?;
         if secret.used_at.is_some() {
             // Somebody has a copy of the code: nothing that came of it can be trusted.
             self.grants.revoke(&grant.id, now).await?;
             return Err(invalid());
         }
-        let proof: Option<Proof> = secret
-            .proof
-            .as_deref()
-            .and_then(|proof| serde_json::from_str(proof).ok());
+        let proof: Option<Proof> = secret.proof.as_deref().and_then(|proof| serde_json::from_str(proof).ok());
         let proof = proof.ok_or_else(invalid)?;
         let is_same_address = redirect_uri.is_none_or(|address| address == proof.redirect_uri);
         let is_proved = is_same(&challenge(verifier), &proof.challenge);
@@ -286,9 +244,7 @@ impl Issuer {
             return Err(invalid());
         }
         // A used code never works again.
-        self.exchange(&grant, code, now, Timestamp::MAX)
-            .await?
-            .ok_or_else(invalid)
+        self.exchange(&grant, code, now, Timestamp::MAX).await?.ok_or_else(invalid)
     }
 
     async fn refresh(&self, token: &str, client: &str, asked: Option<&str>) -> Result<Value, Refused> {
@@ -306,10 +262,7 @@ impl Issuer {
         let granted = Scopes::named(grant.scopes.iter().map(String::as_str));
         let more = asked.map(|asked| Scopes::named(asked.split(' ')).without(granted));
         if more.is_some_and(|more| more != Scopes::NONE) {
-            return Err(Refused::new(
-                "invalid_scope",
-                "a refresh cannot give more than was allowed",
-            ));
+            return Err(Refused::new("invalid_scope", "a refresh cannot give more than was allowed"));
         }
         let reusable_from = now - REFRESH_GRACE;
         if let Some(tokens) = self.exchange(&grant, token, now, reusable_from).await? {
@@ -317,10 +270,7 @@ impl Issuer {
         }
         // Replaced long ago, and used again: one of two holders stole it.
         self.grants.revoke(&grant.id, now).await?;
-        tracing::warn!(
-            grant = grant.id,
-            "a replaced refresh token was used again; its grant is revoked"
-        );
+        tracing::warn!(grant = grant.id, "a replaced refresh token was used again; its grant is revoked");
         Err(invalid())
     }
 
@@ -363,10 +313,7 @@ impl Issuer {
         let Some((grant, secret)) = self.grants.find(sha256(token)).await? else {
             return Ok(());
         };
-        if parameters
-            .get("client_id")
-            .is_some_and(|client| *client != grant.client)
-        {
+        if parameters.get("client_id").is_some_and(|client| *client != grant.client) {
             return Ok(());
         }
         match secret.kind {
@@ -391,13 +338,7 @@ impl Issuer {
 }
 
 fn secret(shown: &str, kind: SecretKind, expires_at: Timestamp) -> GrantSecret {
-    GrantSecret {
-        sha256: sha256(shown),
-        kind,
-        proof: None,
-        expires_at,
-        used_at: None,
-    }
+    GrantSecret { sha256: sha256(shown), kind, proof: None, expires_at, used_at: None }
 }
 
 /// The parameters of a query or a form. Only `resource` may be given more than once; then all must be the same.
@@ -406,10 +347,7 @@ fn parameters(text: &str) -> Result<HashMap<String, String>, Refused> {
     for (name, value) in form_urlencoded::parse(text.as_bytes()) {
         let before = parameters.insert(name.clone().into_owned(), value.clone().into_owned());
         if before.is_some_and(|before| before != *value || name != "resource") {
-            return Err(Refused::new(
-                "invalid_request",
-                format!("{name} is given more than once"),
-            ));
+            return Err(Refused::new("invalid_request", format!("{name} is given more than once")));
         }
     }
     Ok(parameters)

@@ -72,11 +72,7 @@ impl Claims {
 impl Verifier {
     /// A token must be for one of `audience`.
     pub fn new(issuer: &str, audience: Vec<String>, clock: Arc<dyn Clock>) -> Result<Self> {
-        Ok(Self {
-            keys: Keys::new(issuer, clock.clone())?,
-            audience,
-            clock,
-        })
+        Ok(Self { keys: Keys::new(issuer, clock.clone())?, audience, clock })
     }
 
     /// Whether this could be a token of an issuer: three parts.

@@ -71,9 +71,7 @@ struct Known {
 impl Keys {
     pub(crate) fn new(issuer: &str, clock: Arc<dyn Clock>) -> Result<Self> {
         let wrong = || {
-            Error::invalid_argument(format!(
-                "the issuer {issuer:?} must be an https address, or http on this machine"
-            ))
+            Error::invalid_argument(format!("the issuer {issuer:?} must be an https address, or http on this machine"))
         };
         let url = Url::parse(issuer).map_err(|_| wrong())?;
         if url.scheme() != "https" && !(url.scheme() == "http" && is_loopback(&url)) {
@@ -144,21 +142,14 @@ impl Keys {
         let discovery: Discovery =
             serde_json::from_value(self.fetcher.json(&url).await?).map_err(|error| invalid(&error))?;
         if discovery.issuer != self.issuer {
-            return Err(invalid(&format!(
-                "its issuer is {:?}, not {:?}",
-                discovery.issuer, self.issuer
-            )));
+            return Err(invalid(&format!("its issuer is {:?}, not {:?}", discovery.issuer, self.issuer)));
         }
         let set: KeySet =
             serde_json::from_value(self.fetcher.json(&discovery.jwks_uri).await?).map_err(|error| invalid(&error))?;
         // Keys of kinds that are not known here are left out.
         let keys = set.keys.into_iter().take(MAX_KEYS);
         let keys = keys.filter_map(|key| serde_json::from_value(key).ok()).collect();
-        Ok(Known {
-            at: self.clock.monotonic(),
-            discovery: Arc::new(discovery),
-            keys,
-        })
+        Ok(Known { at: self.clock.monotonic(), discovery: Arc::new(discovery), keys })
     }
 
     fn known(&self) -> Option<Known> {
@@ -166,10 +157,7 @@ impl Keys {
     }
 
     fn unreachable(&self) -> Error {
-        Error::unavailable(format!(
-            "the issuer {} does not answer; try again in a minute",
-            self.issuer
-        ))
+        Error::unavailable(format!("the issuer {} does not answer; try again in a minute", self.issuer))
     }
 }
 
@@ -237,18 +225,14 @@ impl Key {
             let (Some(n), Some(e)) = (part(&self.n), part(&self.e)) else {
                 return false;
             };
-            RsaPublicKeyComponents { n, e }
-                .verify(parameters, signed, signature)
-                .is_ok()
+            RsaPublicKeyComponents { n, e }.verify(parameters, signed, signature).is_ok()
         };
         let curve = |verifier: &'static dyn signature::VerificationAlgorithm| {
             let (Some(x), Some(y)) = (part(&self.x), part(&self.y)) else {
                 return false;
             };
             let point = [&[4], x.as_slice(), y.as_slice()].concat();
-            UnparsedPublicKey::new(verifier, point)
-                .verify(signed, signature)
-                .is_ok()
+            UnparsedPublicKey::new(verifier, point).verify(signed, signature).is_ok()
         };
         match algorithm {
             Algorithm::Rs256 => rsa(&signature::RSA_PKCS1_2048_8192_SHA256),
@@ -260,9 +244,7 @@ impl Key {
             Algorithm::Es256 => curve(&signature::ECDSA_P256_SHA256_FIXED),
             Algorithm::Es384 => curve(&signature::ECDSA_P384_SHA384_FIXED),
             Algorithm::EdDsa => part(&self.x).is_some_and(|point| {
-                UnparsedPublicKey::new(&signature::ED25519, point)
-                    .verify(signed, signature)
-                    .is_ok()
+                UnparsedPublicKey::new(&signature::ED25519, point).verify(signed, signature).is_ok()
             }),
         }
     }

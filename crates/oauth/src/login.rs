@@ -42,20 +42,13 @@ impl Provider {
         allow: Vec<String>,
         clock: Arc<dyn Clock>,
     ) -> Result<Self> {
-        Ok(Self {
-            keys: Keys::new(issuer, clock.clone())?,
-            client_id,
-            client_secret,
-            allow,
-            clock,
-        })
+        Ok(Self { keys: Keys::new(issuer, clock.clone())?, client_id, client_secret, allow, clock })
     }
 
     /// The provider's host, for the person who signs in.
     pub fn host(&self) -> String {
         let url = Url::parse(&self.keys.issuer).ok();
-        url.and_then(|url| url.host_str().map(str::to_owned))
-            .unwrap_or_default()
+        url.and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
     }
 
     /// Where to send the browser, and what it must bring back.
@@ -63,12 +56,8 @@ impl Provider {
         let discovery = self.keys.discovery().await?;
         let endpoint = discovery.authorization_endpoint.clone();
         let mut url = endpoint.ok_or_else(|| self.misses("authorization_endpoint"))?;
-        let pending = Pending {
-            state: new_secret(""),
-            nonce: new_secret(""),
-            verifier: new_secret(""),
-            back: back.to_owned(),
-        };
+        let pending =
+            Pending { state: new_secret(""), nonce: new_secret(""), verifier: new_secret(""), back: back.to_owned() };
         url.query_pairs_mut()
             .append_pair("response_type", "code")
             .append_pair("client_id", &self.client_id)
@@ -106,10 +95,7 @@ impl Provider {
             ("code_verifier", &pending.verifier),
         ];
         if !takes_basic {
-            fields.extend([
-                ("client_id", self.client_id.as_str()),
-                ("client_secret", &self.client_secret),
-            ]);
+            fields.extend([("client_id", self.client_id.as_str()), ("client_secret", &self.client_secret)]);
         }
         let mut request = self.keys.fetcher.post(endpoint);
         if takes_basic {
@@ -118,11 +104,7 @@ impl Provider {
         }
         let request = request
             .header("content-type", "application/x-www-form-urlencoded")
-            .body(
-                url::form_urlencoded::Serializer::new(String::new())
-                    .extend_pairs(fields)
-                    .finish(),
-            );
+            .body(url::form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish());
         let answer = send(request, endpoint).await?;
         let token = answer.get("id_token").and_then(Value::as_str);
         token.map(str::to_owned).ok_or_else(|| self.misses("id_token"))
@@ -133,11 +115,7 @@ impl Provider {
             return Ok(());
         }
         let verified = claims.email_verified.unwrap_or(false);
-        let email = claims
-            .email
-            .as_deref()
-            .filter(|_| verified)
-            .map(str::to_ascii_lowercase);
+        let email = claims.email.as_deref().filter(|_| verified).map(str::to_ascii_lowercase);
         let fits = |allowed: &String| {
             let allowed = allowed.to_ascii_lowercase();
             email.as_ref().is_some_and(|email| match allowed.starts_with('@') {
@@ -181,14 +159,10 @@ impl Provider {
         }
         // Two sign-ins at once: the other one has made the user.
         let made = users.find_login(&login).await?;
-        made.map(|user| user.name)
-            .ok_or_else(|| Error::internal("the user could not be stored"))
+        made.map(|user| user.name).ok_or_else(|| Error::internal("the user could not be stored"))
     }
 
     fn misses(&self, what: &str) -> Error {
-        Error::unavailable(format!(
-            "{} gives no {what}, so nobody can sign in there",
-            self.keys.issuer
-        ))
+        Error::unavailable(format!("{} gives no {what}, so nobody can sign in there", self.keys.issuer))
     }
 }

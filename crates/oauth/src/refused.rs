@@ -12,10 +12,7 @@ pub struct Refused {
 
 impl Refused {
     pub fn new(code: &'static str, description: impl Into<String>) -> Self {
-        Self {
-            code,
-            description: description.into(),
-        }
+        Self { code, description: description.into() }
     }
 
     pub fn json(&self) -> Value {

@@ -11,10 +11,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args().nth(1).ok_or("say which file to write")?;
     let assets = concat!(env!("CARGO_MANIFEST_DIR"), "/../server/assets");
     let board = sample::board();
-    let parts: String = regions(&board, &|id| format!("/data/{id}"))
-        .iter()
-        .map(|region| region.element.to_string())
-        .collect();
+    let parts: String =
+        regions(&board, &|id| format!("/data/{id}")).iter().map(|region| region.element.to_string()).collect();
     let page = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\">\
          <title>Look</title><link rel=\"stylesheet\" href=\"{assets}/tribune.css\">\

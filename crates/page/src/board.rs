@@ -28,24 +28,16 @@ const STALE_MS: u64 = 15_000;
 
 /// The head, and then every panel.
 pub fn regions(board: &Board, hrefs: Hrefs<'_>) -> Vec<Region> {
-    let head = Region {
-        key: "head".to_owned(),
-        element: head(board),
-    };
-    let panels = board.panels.iter().map(|shown| Region {
-        key: format!("panel-{}", shown.key),
-        element: panel(shown, hrefs),
-    });
+    let head = Region { key: "head".to_owned(), element: head(board) };
+    let panels =
+        board.panels.iter().map(|shown| Region { key: format!("panel-{}", shown.key), element: panel(shown, hrefs) });
     std::iter::once(head).chain(panels).collect()
 }
 
 fn head(board: &Board) -> Element {
     let badges = (!board.badges.is_empty())
         .then(|| Element::classed("p", "badges").children(spaced(board.badges.iter().map(badge))));
-    let notes = board
-        .notes
-        .iter()
-        .map(|note| Element::classed("p", "note").with("dir", "auto").text(note.clone()));
+    let notes = board.notes.iter().map(|note| Element::classed("p", "note").with("dir", "auto").text(note.clone()));
     Element::classed("div", "board-head")
         .with("data-region", "head")
         .children(badges)
@@ -78,18 +70,12 @@ fn headline(shown: &Headline) -> Element {
 }
 
 fn change(by: &Amount, tone: Tone) -> Element {
-    Element::classed("span", toned("change", tone))
-        .children(sign(tone))
-        .children(amount(by))
+    Element::classed("span", toned("change", tone)).children(sign(tone)).children(amount(by))
 }
 
 /// The figure's age when it was read, and its time.
 fn age(shown: &Headline) -> Option<Element> {
-    let as_of = shown.as_of.map(|at| {
-        Element::new("time")
-            .with("datetime", at.to_string())
-            .text(time::second(at))
-    });
+    let as_of = shown.as_of.map(|at| Element::new("time").with("datetime", at.to_string()).text(time::second(at)));
     let old = shown.age_ms.map(freshness).as_ref().map(badge);
     let parts = spaced(old.into_iter().chain(as_of));
     (!parts.is_empty()).then(|| Element::classed("p", "age").children(parts))
@@ -103,11 +89,7 @@ pub fn freshness(age_ms: u64) -> Badge {
         FRESH_MS..STALE_MS => (format!("{age} old"), Tone::Plain, "recent"),
         _ => (format!("stale, {age} old"), Tone::Warning, "it may have changed since"),
     };
-    Badge {
-        label,
-        tone,
-        meaning: Some(meaning.to_owned()),
-    }
+    Badge { label, tone, meaning: Some(meaning.to_owned()) }
 }
 
 pub fn panel(panel: &Panel, hrefs: Hrefs<'_>) -> Element {
@@ -126,10 +108,7 @@ pub fn panel(panel: &Panel, hrefs: Hrefs<'_>) -> Element {
 }
 
 fn content(panel: &Panel, hrefs: Hrefs<'_>) -> Element {
-    let slot = Slot {
-        key: panel.key,
-        width: panel.width,
-    };
+    let slot = Slot { key: panel.key, width: panel.width };
     let words = |nodes| Element::classed("div", "words-of").children::<crate::Node>(nodes);
     match &panel.content {
         Content::Figures(shown) => figures(shown),
@@ -153,10 +132,7 @@ mod tests {
     use crate::sample;
 
     fn head_html(shown: Headline) -> String {
-        let board = Board {
-            headline: Some(shown),
-            ..sample::board()
-        };
+        let board = Board { headline: Some(shown), ..sample::board() };
         regions(&board, &|id| format!("/data/{id}"))[0].element.to_string()
     }
 
@@ -175,11 +151,7 @@ mod tests {
             }
             for named in html.split(" aria-labelledby=\"").skip(1) {
                 let names = named.split('"').next().unwrap_or_default();
-                assert!(
-                    names
-                        .split(' ')
-                        .all(|name| ids.contains(name) || html.contains(&format!("id=\"{name}\"")))
-                );
+                assert!(names.split(' ').all(|name| ids.contains(name) || html.contains(&format!("id=\"{name}\""))));
             }
         }
     }
@@ -200,24 +172,14 @@ mod tests {
             let badge = freshness(age_ms);
             assert_eq!((badge.label.as_str(), badge.tone), (label, tone));
         }
-        let unknown = Headline {
-            as_of: None,
-            age_ms: None,
-            ..sample::headline()
-        };
+        let unknown = Headline { as_of: None, age_ms: None, ..sample::headline() };
         assert!(!head_html(unknown).contains("class=\"age\""));
     }
 
     #[test]
     fn fall_has_arrow_sign_and_word() {
-        let fell = Headline {
-            change: Some((Amount::new("-1.5", "%"), Tone::Down)),
-            ..sample::headline()
-        };
+        let fell = Headline { change: Some((Amount::new("-1.5", "%"), Tone::Down)), ..sample::headline() };
         let html = head_html(fell);
-        assert!(
-            html.contains('▼') && html.contains("−1.5") && html.contains("down: "),
-            "{html}"
-        );
+        assert!(html.contains('▼') && html.contains("−1.5") && html.contains("down: "), "{html}");
     }
 }

@@ -23,12 +23,8 @@ pub fn candles(shown: &Candles, slot: Slot<'_>) -> Element {
     };
     let mut chart = Chart {
         shapes: sketch.shapes(&drawable),
-        rows: marks(sketch.prices.ticks(5), true, number::fixed, |price| {
-            sketch.height_of(price)
-        }),
-        columns: time_marks(sketch.window, drawable.len().min(slot.choose(10, 6)), |at| {
-            sketch.middle_of(at)
-        }),
+        rows: marks(sketch.prices.ticks(5), true, number::fixed, |price| sketch.height_of(price)),
+        columns: time_marks(sketch.window, drawable.len().min(slot.choose(10, 6)), |at| sketch.middle_of(at)),
         tags: vec![Tag {
             at: sketch.height_of(sketch.last),
             label: number::fixed(sketch.last, shown.price_places),
@@ -38,11 +34,7 @@ pub fn candles(shown: &Candles, slot: Slot<'_>) -> Element {
         ..Chart::default()
     };
     if let Some(volume) = sketch.volume {
-        chart.rows.push(Mark {
-            at: VOLUME_BEGINS,
-            label: number::compact(volume),
-            has_line: false,
-        });
+        chart.rows.push(Mark { at: VOLUME_BEGINS, label: number::compact(volume), has_line: false });
         chart.words.push(Word {
             x: 0.0,
             y: VOLUME_BEGINS,
@@ -54,9 +46,7 @@ pub fn candles(shown: &Candles, slot: Slot<'_>) -> Element {
 }
 
 fn is_drawable(candle: &Candle) -> bool {
-    let Candle {
-        open, high, low, close, ..
-    } = candle;
+    let Candle { open, high, low, close, .. } = candle;
     [open, high, low, close].into_iter().all(|price| price.is_finite())
 }
 
@@ -219,20 +209,14 @@ mod tests {
             volume_unit: "BTC".to_owned(),
             price_places: 1,
         };
-        let slot = Slot {
-            key: "candles",
-            width: Width::Half,
-        };
+        let slot = Slot { key: "candles", width: Width::Half };
         super::candles(&shown, slot).to_string()
     }
 
     /// Prices go from 7.76 to 14.24 (8 to 14 with 4 % of room) over 304 units, volumes over the last 72.
     #[test]
     fn two_candles_have_expected_paths() {
-        let html = draw_html(vec![
-            candle(0, [10.0, 14.0, 8.0, 12.0], 100.0),
-            candle(1, [12.0, 13.0, 9.0, 10.0], 50.0),
-        ]);
+        let html = draw_html(vec![candle(0, [10.0, 14.0, 8.0, 12.0], 100.0), candle(1, [12.0, 13.0, 9.0, 10.0], 50.0)]);
         for (class, path) in [
             ("volume rise", "M90 328h320v72h-320z"),
             ("volume fall", "M590 364h320v36h-320z"),
@@ -252,14 +236,8 @@ mod tests {
     #[test]
     fn prices_fill_chart_without_volume() {
         let html = draw_html(vec![candle(0, [10.0, 14.0, 8.0, 12.0], f64::NAN)]);
-        assert!(
-            html.contains("volume unknown") && !html.contains("class=\"volume"),
-            "{html}"
-        );
-        assert!(
-            html.contains("<path class=\"wick rise\" d=\"M500 14.8V385.2\">"),
-            "{html}"
-        );
+        assert!(html.contains("volume unknown") && !html.contains("class=\"volume"), "{html}");
+        assert!(html.contains("<path class=\"wick rise\" d=\"M500 14.8V385.2\">"), "{html}");
     }
 
     #[test]
@@ -271,14 +249,7 @@ mod tests {
     #[test]
     fn missing_candles_leave_a_gap() {
         let prices = [10.0, 14.0, 8.0, 12.0];
-        let html = draw_html(vec![
-            candle(0, prices, 1.0),
-            candle(1, prices, 1.0),
-            candle(3, prices, 1.0),
-        ]);
-        assert!(
-            html.contains("d=\"M125 11.3V292.7M375 11.3V292.7M875 11.3V292.7\""),
-            "{html}"
-        );
+        let html = draw_html(vec![candle(0, prices, 1.0), candle(1, prices, 1.0), candle(3, prices, 1.0)]);
+        assert!(html.contains("d=\"M125 11.3V292.7M375 11.3V292.7M875 11.3V292.7\""), "{html}");
     }
 }

@@ -38,21 +38,13 @@ pub struct Mark {
 
 /// A mark for each round value: `label` gets the value and its decimal places, `at` places it.
 pub fn marks(ticks: Ticks, has_line: bool, label: impl Fn(f64, usize) -> String, at: impl Fn(f64) -> f64) -> Vec<Mark> {
-    let mark = |value| Mark {
-        at: at(value),
-        label: label(value, ticks.places),
-        has_line,
-    };
+    let mark = |value| Mark { at: at(value), label: label(value, ticks.places), has_line };
     ticks.values.iter().copied().map(mark).collect()
 }
 
 /// A mark for each round time that is inside the chart.
 pub fn time_marks(window: Window, most: usize, at: impl Fn(Timestamp) -> f64) -> Vec<Mark> {
-    let mark = |(moment, label)| Mark {
-        at: at(moment),
-        label,
-        has_line: true,
-    };
+    let mark = |(moment, label)| Mark { at: at(moment), label, has_line: true };
     let marks = window.ticks(most).into_iter().map(mark);
     marks.filter(|mark| mark.at <= 1.0).collect()
 }
@@ -153,17 +145,10 @@ fn word(word: Word) -> Element {
 
 fn right_side(rows: &[Mark], tags: Vec<Tag>) -> Element {
     let is_free = |row: &&Mark| tags.iter().all(|tag| (tag.at - row.at).abs() >= LABEL_SHARE * 0.9);
-    let labels = rows
-        .iter()
-        .map(|row| &row.label)
-        .chain(tags.iter().map(|tag| &tag.label));
+    let labels = rows.iter().map(|row| &row.label).chain(tags.iter().map(|tag| &tag.label));
     let longest = labels.map(|label| label.chars().count()).max().unwrap_or(0);
     let marks = rows.iter().filter(is_free).map(|row| {
-        Element::new("text")
-            .with("x", "7")
-            .with("y", percent(row.at))
-            .with("dy", "0.35em")
-            .text(row.label.clone())
+        Element::new("text").with("x", "7").with("y", percent(row.at)).with("dy", "0.35em").text(row.label.clone())
     });
     layer("right")
         .with("width", format!("{}em", coordinate(longest as f64 * 0.56 + 1.3)))
@@ -173,19 +158,9 @@ fn right_side(rows: &[Mark], tags: Vec<Tag>) -> Element {
 
 /// In its own drawing, so that box and text share one position.
 fn tag_element(tag: &Tag) -> Element {
-    let frame = Element::new("rect")
-        .with("y", "-10")
-        .with("width", "100%")
-        .with("height", "20")
-        .with("rx", "4");
-    let text = Element::new("text")
-        .with("x", "7")
-        .with("dy", "0.35em")
-        .text(tag.label.clone());
-    Element::classed("svg", format!("tag {}", tag.class))
-        .with("y", percent(tag.at))
-        .child(frame)
-        .child(text)
+    let frame = Element::new("rect").with("y", "-10").with("width", "100%").with("height", "20").with("rx", "4");
+    let text = Element::new("text").with("x", "7").with("dy", "0.35em").text(tag.label.clone());
+    Element::classed("svg", format!("tag {}", tag.class)).with("y", percent(tag.at)).child(frame).child(text)
 }
 
 fn bottom(columns: Vec<Mark>) -> Element {
@@ -235,19 +210,13 @@ mod tests {
     use super::*;
 
     fn tag(at: f64) -> Tag {
-        Tag {
-            at,
-            label: "1".to_owned(),
-            class: "last",
-        }
+        Tag { at, label: "1".to_owned(), class: "last" }
     }
 
     #[test]
     fn tags_do_not_overlap() {
-        let places: Vec<f64> = spread(vec![tag(0.5), tag(0.51), tag(1.0), tag(0.99)])
-            .iter()
-            .map(|tag| tag.at)
-            .collect();
+        let places: Vec<f64> =
+            spread(vec![tag(0.5), tag(0.51), tag(1.0), tag(0.99)]).iter().map(|tag| tag.at).collect();
         for (place, wanted) in places.iter().zip([0.5, 0.575, 0.925, 1.0]) {
             assert!((place - wanted).abs() < 1e-9, "{places:?}");
         }

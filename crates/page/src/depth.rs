@@ -66,11 +66,8 @@ impl Sketch {
 
     fn shapes(&self, bids: &[Level], asks: &[Level]) -> Vec<Element> {
         let middle = Path::default().vertical(self.prices.share(self.middle), 0.0, 1.0);
-        let parts = [
-            self.steps(bids).element("side bids"),
-            self.steps(asks).element("side asks"),
-            middle.element("middle"),
-        ];
+        let parts =
+            [self.steps(bids).element("side bids"), self.steps(asks).element("side asks"), middle.element("middle")];
         parts.into_iter().flatten().collect()
     }
 
@@ -81,9 +78,7 @@ impl Sketch {
         };
         let start = Path::default().move_to(self.prices.share(*best), 1.0);
         let steps = self.visible(side).into_iter();
-        steps
-            .fold(start, |path, (x, y)| path.horizontal_to(x).vertical_to(y))
-            .vertical_to(1.0)
+        steps.fold(start, |path, (x, y)| path.horizontal_to(x).vertical_to(y)).vertical_to(1.0)
     }
 
     /// The levels' positions, without those too close to the previous one.
@@ -103,12 +98,7 @@ impl Sketch {
 
     /// Labels for both sides.
     fn words(&self, shown: &DepthChart) -> Vec<Word> {
-        let word = |x, text: &str, anchor| Word {
-            x,
-            y: 0.08,
-            text: text.to_owned(),
-            anchor,
-        };
+        let word = |x, text: &str, anchor| Word { x, y: 0.08, text: text.to_owned(), anchor };
         let middle = number::fixed(self.middle, shown.price_places);
         let mut words = vec![word(0.5, &middle, "middle")];
         if !shown.bids.is_empty() {
@@ -143,10 +133,7 @@ mod tests {
     use super::*;
     use crate::Width;
 
-    const SLOT: Slot<'_> = Slot {
-        key: "depth",
-        width: Width::Half,
-    };
+    const SLOT: Slot<'_> = Slot { key: "depth", width: Width::Half };
 
     /// The middle is 100, both sides reach 2 from it, and 3.24 (3 and 8 %) is at the top.
     #[test]
@@ -174,13 +161,8 @@ mod tests {
 
     #[test]
     fn thousands_of_levels_are_thinned() {
-        let bids: Vec<Level> = (0..5_000)
-            .map(|index| (100.0 - f64::from(index) / 1e6, f64::from(index)))
-            .collect();
-        let shown = DepthChart {
-            bids,
-            ..DepthChart::default()
-        };
+        let bids: Vec<Level> = (0..5_000).map(|index| (100.0 - f64::from(index) / 1e6, f64::from(index))).collect();
+        let shown = DepthChart { bids, ..DepthChart::default() };
         let html = depth(&shown, SLOT).to_string();
         assert!(html.matches('V').count() < 600, "{}", html.len());
         assert!(html.contains("H0V29.6V400"), "the last level is kept: {html}");
@@ -188,10 +170,7 @@ mod tests {
 
     #[test]
     fn one_or_both_sides_may_be_empty() {
-        let bids_only = DepthChart {
-            bids: vec![(99.0, 1.0)],
-            ..DepthChart::default()
-        };
+        let bids_only = DepthChart { bids: vec![(99.0, 1.0)], ..DepthChart::default() };
         let html = depth(&bids_only, SLOT).to_string();
         assert!(html.contains("no asks.") && !html.contains("side asks"), "{html}");
         let html = depth(&DepthChart::default(), SLOT).to_string();

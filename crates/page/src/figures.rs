@@ -20,14 +20,8 @@ fn figure(figure: &Figure) -> Element {
         Some(known) => value.children(marker(figure.tone, &known.text)).children(amount(known)),
         None => value.child(Element::classed("span", "soft").text("unknown")),
     };
-    let note = figure
-        .note
-        .clone()
-        .map(|note| Element::classed("dd", "about").text(note));
-    Element::new("div")
-        .child(Element::new("dt").text(figure.label.clone()))
-        .child(value)
-        .children(note)
+    let note = figure.note.clone().map(|note| Element::classed("dd", "about").text(note));
+    Element::new("div").child(Element::new("dt").text(figure.label.clone())).child(value).children(note)
 }
 
 /// A number and its unit.
@@ -47,11 +41,7 @@ pub fn amount(amount: &Amount) -> Vec<Node> {
 
 /// Shows a number's tone without colour. Signed numbers and words need no marker.
 pub fn marker(tone: Tone, text: &str) -> Vec<Node> {
-    if is_decimal(text) && !is_signed(text) {
-        sign(tone)
-    } else {
-        Vec::new()
-    }
+    if is_decimal(text) && !is_signed(text) { sign(tone) } else { Vec::new() }
 }
 
 /// A glyph, and a word for screen readers.

@@ -28,9 +28,7 @@ pub fn lines(shown: &Lines, slot: Slot<'_>) -> Element {
     };
     Chart {
         shapes: sketch.shapes(shown),
-        rows: marks(sketch.values.ticks(4), true, number::fixed, |value| {
-            sketch.values.from_top(value)
-        }),
+        rows: marks(sketch.values.ticks(4), true, number::fixed, |value| sketch.values.from_top(value)),
         columns: time_marks(sketch.window, slot.choose(10, 6), |at| sketch.window.share(at)),
         tags: sketch.tags(shown),
         legend: (shown.lines.len() > 1).then(|| legend(shown)),
@@ -141,10 +139,7 @@ fn thinned(run: &[(Timestamp, f64)]) -> Vec<(Timestamp, f64)> {
 fn legend(shown: &Lines) -> Element {
     let entry = |(index, line): (usize, &Line)| {
         let stroke = Element::classed("path", style(index)).with("d", "M0 5H28");
-        let swatch = Element::new("svg")
-            .with("viewBox", "0 0 28 10")
-            .with("aria-hidden", "true")
-            .child(stroke);
+        let swatch = Element::new("svg").with("viewBox", "0 0 28 10").with("aria-hidden", "true").child(stroke);
         Element::new("li").child(swatch).text(line.label.clone())
     };
     let entries = shown.lines.iter().enumerate().map(entry);
@@ -187,21 +182,15 @@ mod tests {
         let at = |index: usize| Timestamp::from_second(index as i64).expect("in range");
         Line {
             label: "spread".to_owned(),
-            points: values
-                .iter()
-                .enumerate()
-                .map(|(index, value)| (at(index), *value))
-                .collect(),
+            points: values.iter().enumerate().map(|(index, value)| (at(index), *value)).collect(),
         }
     }
 
     #[test]
     fn gap_ends_a_run() {
         let values = [Some(1.0), Some(2.0), None, Some(f64::NAN), Some(3.0), None, Some(4.0)];
-        let runs: Vec<Vec<f64>> = runs(&line(&values))
-            .into_iter()
-            .map(|run| run.into_iter().map(|(_, value)| value).collect())
-            .collect();
+        let runs: Vec<Vec<f64>> =
+            runs(&line(&values)).into_iter().map(|run| run.into_iter().map(|(_, value)| value).collect()).collect();
         assert_eq!(runs, [vec![1.0, 2.0], vec![3.0], vec![4.0]]);
     }
 
@@ -225,10 +214,7 @@ mod tests {
             lines: vec![line(&[Some(-0.5), Some(0.5), None, Some(5.0)])],
             ..Lines::default()
         };
-        let slot = Slot {
-            key: "lines",
-            width: Width::Half,
-        };
+        let slot = Slot { key: "lines", width: Width::Half };
         let html = lines(&shown, slot).to_string();
         for (class, path) in [
             ("zero", "M0 200H1000"),
@@ -245,14 +231,8 @@ mod tests {
 
     #[test]
     fn missing_data_says_so() {
-        let shown = Lines {
-            lines: vec![line(&[None, Some(f64::INFINITY)])],
-            ..Lines::default()
-        };
-        let slot = Slot {
-            key: "lines",
-            width: Width::Whole,
-        };
+        let shown = Lines { lines: vec![line(&[None, Some(f64::INFINITY)])], ..Lines::default() };
+        let slot = Slot { key: "lines", width: Width::Whole };
         assert!(lines(&shown, slot).to_string().starts_with("<p class=\"nothing\">"));
     }
 }

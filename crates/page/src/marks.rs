@@ -15,10 +15,7 @@ impl Marks {
     pub(crate) fn new(source: &str, cited: Option<Range<usize>>) -> Self {
         let cited = cited.unwrap_or(0..0);
         let cited = source.floor_char_boundary(cited.start)..source.ceil_char_boundary(cited.end.min(source.len()));
-        Self {
-            cited: if cited.is_empty() { 0..0 } else { cited },
-            has_begun: false,
-        }
+        Self { cited: if cited.is_empty() { 0..0 } else { cited }, has_begun: false }
     }
 
     /// Whether all of this part of the source is cited.
@@ -61,11 +58,7 @@ impl Marks {
             Some(Node::Element(mark)) if mark.name() == "mark" => mark.push(node),
             _ => {
                 let mark = Element::new("mark");
-                let mark = if self.has_begun {
-                    mark
-                } else {
-                    mark.with("id", "passage")
-                };
+                let mark = if self.has_begun { mark } else { mark.with("id", "passage") };
                 self.has_begun = true;
                 nodes.push(mark.child(node).into());
             }

@@ -283,36 +283,22 @@ pub struct Rung {
 
 impl Amount {
     pub fn new(text: impl Into<String>, unit: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            unit: Some(unit.into()),
-        }
+        Self { text: text.into(), unit: Some(unit.into()) }
     }
 
     /// A number without a unit, or words.
     pub fn plain(text: impl Into<String>) -> Self {
-        Self {
-            text: text.into(),
-            unit: None,
-        }
+        Self { text: text.into(), unit: None }
     }
 }
 
 impl Figure {
     pub fn new(label: impl Into<String>, value: Amount) -> Self {
-        Self {
-            label: label.into(),
-            value: Some(value),
-            ..Self::default()
-        }
+        Self { label: label.into(), value: Some(value), ..Self::default() }
     }
 
     /// An unknown value, and why.
     pub fn unknown(label: impl Into<String>, why: impl Into<String>) -> Self {
-        Self {
-            label: label.into(),
-            note: Some(why.into()),
-            ..Self::default()
-        }
+        Self { label: label.into(), note: Some(why.into()), ..Self::default() }
     }
 }

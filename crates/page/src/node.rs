@@ -23,11 +23,7 @@ pub struct Element {
 
 impl Element {
     pub fn new(name: &'static str) -> Self {
-        Self {
-            name,
-            attributes: Vec::new(),
-            children: Vec::new(),
-        }
+        Self { name, attributes: Vec::new(), children: Vec::new() }
     }
 
     pub fn classed(name: &'static str, class: impl Into<Cow<'static, str>>) -> Self {

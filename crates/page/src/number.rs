@@ -73,11 +73,7 @@ pub fn fixed(value: f64, places: usize) -> String {
 pub fn signed(value: f64, places: usize) -> String {
     let written = fixed(value, places);
     let is_zero = !written.bytes().any(|byte| (b'1'..=b'9').contains(&byte));
-    if value > 0.0 && !is_zero {
-        format!("+{written}")
-    } else {
-        written
-    }
+    if value > 0.0 && !is_zero { format!("+{written}") } else { written }
 }
 
 /// About four significant digits, for sums in sentences: `12,346`, `3.142`, `0.001235`.

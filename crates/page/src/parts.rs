@@ -3,13 +3,7 @@
 use crate::model::{Cell, Column, Content, Panel, Table, Tone, Width};
 
 pub fn panel(key: &'static str, title: impl Into<String>, width: Width, content: Content) -> Panel {
-    Panel {
-        key,
-        title: title.into(),
-        note: None,
-        width,
-        content,
-    }
+    Panel { key, title: title.into(), note: None, width, content }
 }
 
 /// A panel, or the reason why it is empty.
@@ -20,49 +14,30 @@ pub fn panel_or_why(
     content: Result<(Content, Option<String>), String>,
 ) -> Panel {
     match content {
-        Ok((content, note)) => Panel {
-            note,
-            ..panel(key, title, width, content)
-        },
+        Ok((content, note)) => Panel { note, ..panel(key, title, width, content) },
         Err(why) => panel(key, title, width, Content::Missing(why)),
     }
 }
 
 pub fn noted(panel: Panel, note: impl Into<String>) -> Panel {
-    Panel {
-        note: Some(note.into()),
-        ..panel
-    }
+    Panel { note: Some(note.into()), ..panel }
 }
 
 /// A column of words.
 pub fn words(title: impl Into<String>) -> Column {
-    Column {
-        title: title.into(),
-        is_number: false,
-    }
+    Column { title: title.into(), is_number: false }
 }
 
 pub fn numbers(title: impl Into<String>) -> Column {
-    Column {
-        title: title.into(),
-        is_number: true,
-    }
+    Column { title: title.into(), is_number: true }
 }
 
 pub fn cell(text: impl Into<String>) -> Cell {
-    Cell {
-        text: text.into(),
-        ..Cell::default()
-    }
+    Cell { text: text.into(), ..Cell::default() }
 }
 
 pub fn toned(text: impl Into<String>, tone: Tone) -> Cell {
-    Cell {
-        text: text.into(),
-        tone,
-        ..Cell::default()
-    }
+    Cell { text: text.into(), tone, ..Cell::default() }
 }
 
 pub fn table(columns: Vec<Column>, rows: Vec<Vec<Cell>>) -> Content {
@@ -81,11 +56,7 @@ pub fn tone_of(number: Option<f64>) -> Tone {
 /// `+1.5`, `-0.2`, `0`.
 pub fn signed(text: &str) -> String {
     let is_nothing = text.bytes().all(|digit| matches!(digit, b'0' | b'.'));
-    if text.starts_with(['-', '+']) || is_nothing {
-        text.to_owned()
-    } else {
-        format!("+{text}")
-    }
+    if text.starts_with(['-', '+']) || is_nothing { text.to_owned() } else { format!("+{text}") }
 }
 
 #[cfg(test)]
@@ -94,9 +65,6 @@ mod tests {
 
     #[test]
     fn only_rising_numbers_get_a_sign() {
-        assert_eq!(
-            (&*signed("1.5"), &*signed("-2"), &*signed("0.00")),
-            ("+1.5", "-2", "0.00")
-        );
+        assert_eq!((&*signed("1.5"), &*signed("-2"), &*signed("0.00")), ("+1.5", "-2", "0.00"));
     }
 }

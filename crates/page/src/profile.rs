@@ -20,15 +20,8 @@ pub fn profile(shown: &ProfileChart, slot: Slot<'_>) -> Element {
     Chart {
         shapes: sketch.shapes(shown, &bins),
         words: sketch.words(shown),
-        rows: marks(sketch.prices.ticks(6), true, number::fixed, |price| {
-            sketch.prices.from_top(price)
-        }),
-        columns: marks(
-            sketch.volumes.ticks(slot.choose(8, 5)),
-            false,
-            |volume, _| number::compact(volume),
-            at_volume,
-        ),
+        rows: marks(sketch.prices.ticks(6), true, number::fixed, |price| sketch.prices.from_top(price)),
+        columns: marks(sketch.volumes.ticks(slot.choose(8, 5)), false, |volume, _| number::compact(volume), at_volume),
         tags: sketch.tags(shown),
         caption: caption(shown, &bins),
         ..Chart::default()
@@ -57,9 +50,7 @@ impl Sketch {
     fn shapes(&self, shown: &ProfileChart, bins: &[ProfileBin]) -> Vec<Element> {
         let is_inside = |bin: &&ProfileBin| {
             let middle = bin.from / 2.0 + bin.to / 2.0;
-            shown
-                .value_area
-                .is_some_and(|(low, high)| (low..=high).contains(&middle))
+            shown.value_area.is_some_and(|(low, high)| (low..=high).contains(&middle))
         };
         let (inside, outside): (Vec<&ProfileBin>, Vec<&ProfileBin>) = bins.iter().partition(is_inside);
         let value_area = shown.value_area.map(|(low, high)| {
@@ -98,23 +89,14 @@ impl Sketch {
     fn tags(&self, shown: &ProfileChart) -> Vec<Tag> {
         let marked = [(shown.poc, "poc"), (shown.last_price, "last")];
         let tag = |(price, class): (Option<f64>, &'static str)| {
-            Some(Tag {
-                at: self.height_of(price)?,
-                label: number::fixed(price?, shown.price_places),
-                class,
-            })
+            Some(Tag { at: self.height_of(price)?, label: number::fixed(price?, shown.price_places), class })
         };
         marked.into_iter().filter_map(tag).collect()
     }
 
     /// Labels on the lines, combined if both lines are at the same height.
     fn words(&self, shown: &ProfileChart) -> Vec<Word> {
-        let word = |y, text: &str| Word {
-            x: 0.985,
-            y,
-            text: text.to_owned(),
-            anchor: "end",
-        };
+        let word = |y, text: &str| Word { x: 0.985, y, text: text.to_owned(), anchor: "end" };
         match (self.height_of(shown.poc), self.height_of(shown.last_price)) {
             (Some(poc), Some(last)) if (poc - last).abs() < 0.05 => vec![word(poc.min(last), "POC, last")],
             (poc, last) => {
@@ -150,11 +132,7 @@ mod tests {
     /// Prices from 10 to 30 over 400 units; the longest bar takes 860 of 1000.
     #[test]
     fn bars_show_volume_and_value_area() {
-        let bin = |from: f64, volume| ProfileBin {
-            from,
-            to: from + 10.0,
-            volume,
-        };
+        let bin = |from: f64, volume| ProfileBin { from, to: from + 10.0, volume };
         let shown = ProfileChart {
             bins: vec![bin(10.0, 50.0), bin(20.0, 100.0)],
             poc: Some(25.0),
@@ -164,10 +142,7 @@ mod tests {
             volume_unit: "BTC".to_owned(),
             price_places: 1,
         };
-        let slot = Slot {
-            key: "profile",
-            width: Width::Half,
-        };
+        let slot = Slot { key: "profile", width: Width::Half };
         let html = profile(&shown, slot).to_string();
         for (class, path) in [
             ("value-area", "M0 0h1000v200h-1000z"),

@@ -29,9 +29,5 @@ fn after_title(text: &str, format: TextFormat, title: &str) -> usize {
         TextFormat::Plain => Some(line).filter(|_| rest.lines().next().is_some_and(|next| next.trim().is_empty())),
     };
     let repeats_title = heading.is_some_and(|heading| heading.trim() == title.trim());
-    if repeats_title && !rest.trim().is_empty() {
-        blank + line.len()
-    } else {
-        0
-    }
+    if repeats_title && !rest.trim().is_empty() { blank + line.len() } else { 0 }
 }

@@ -15,11 +15,8 @@ const QUANTITY_UNIT: &str = "SAMPLE";
 
 /// Everything a board can show.
 pub fn board() -> Board {
-    let badge = |label: &str, tone, meaning: &str| Badge {
-        label: label.to_owned(),
-        tone,
-        meaning: Some(meaning.to_owned()),
-    };
+    let badge =
+        |label: &str, tone, meaning: &str| Badge { label: label.to_owned(), tone, meaning: Some(meaning.to_owned()) };
     Board {
         title: "SAMPLE/USD".to_owned(),
         subtitle: Some("Figures made up for this page".to_owned()),
@@ -161,10 +158,7 @@ fn lines() -> Content {
             let is_known = !(60..68).contains(&index);
             (after(index * 2), is_known.then_some(value))
         };
-        Line {
-            label: label.to_owned(),
-            points: (0..150).map(point).collect(),
-        }
+        Line { label: label.to_owned(), points: (0..150).map(point).collect() }
     };
     Content::Lines(Lines {
         unit: "bps".to_owned(),
@@ -200,10 +194,7 @@ fn ladder() -> Content {
 }
 
 fn costs() -> Content {
-    let cost = |text: &str| Cell {
-        share: text.parse().ok().map(|cost: f64| cost / 15.0),
-        ..cell(text)
-    };
+    let cost = |text: &str| Cell { share: text.parse().ok().map(|cost: f64| cost / 15.0), ..cell(text) };
     let few_bids = toned("not enough bids", Tone::Warning);
     table(
         ["Size, USD", "Buying, bps", "Selling, bps"].map(numbers).into(),
@@ -217,10 +208,8 @@ fn costs() -> Content {
 }
 
 fn figures() -> Content {
-    let toned = |label: &str, text: &str, unit: &str, tone| Figure {
-        tone,
-        ..Figure::new(label, Amount::new(text, unit))
-    };
+    let toned =
+        |label: &str, text: &str, unit: &str, tone| Figure { tone, ..Figure::new(label, Amount::new(text, unit)) };
     Content::Figures(vec![
         toned("24 h change", "+1.703", "%", Tone::Up),
         toned("1 h change", "-0.412", "%", Tone::Down),

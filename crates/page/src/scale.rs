@@ -39,10 +39,7 @@ impl Scale {
             return Self { low, high };
         }
         let apart = if size > SMALLEST { size * 0.01 } else { 1.0 };
-        Self {
-            low: low - apart,
-            high: high + apart,
-        }
+        Self { low: low - apart, high: high + apart }
     }
 
     /// With padding at both ends, as a share of the range.
@@ -97,10 +94,7 @@ impl Scale {
                 values.push(value + 0.0);
             }
         }
-        Ticks {
-            values,
-            places: usize::try_from(-power as i64).unwrap_or(0),
-        }
+        Ticks { values, places: usize::try_from(-power as i64).unwrap_or(0) }
     }
 }
 

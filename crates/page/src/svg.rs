@@ -37,9 +37,7 @@ impl Path {
     pub fn through(self, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let mut points = points.into_iter();
         let Some((x, y)) = points.next() else { return self };
-        points.fold(self.move_to(x, y), |path, (x, y)| {
-            path.step(format_args!("L{} {}", across(x), down(y)))
-        })
+        points.fold(self.move_to(x, y), |path, (x, y)| path.step(format_args!("L{} {}", across(x), down(y))))
     }
 
     /// A horizontal line to `x`.
@@ -69,8 +67,7 @@ impl Path {
 
     pub fn rectangle(self, x: f64, y: f64, width: f64, height: f64) -> Self {
         let (right, left) = (across(width), across(-width));
-        self.move_to(x, y)
-            .step(format_args!("h{right}v{}h{left}z", down(height)))
+        self.move_to(x, y).step(format_args!("h{right}v{}h{left}z", down(height)))
     }
 
     fn step(mut self, step: fmt::Arguments<'_>) -> Self {

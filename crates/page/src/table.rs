@@ -33,9 +33,7 @@ pub fn scrolled(table: Element, named_by: String) -> Element {
 
 fn head(column: &Column) -> Element {
     let class = if column.is_number { "number" } else { "words" };
-    Element::classed("th", class)
-        .with("scope", "col")
-        .text(column.title.clone())
+    Element::classed("th", class).with("scope", "col").text(column.title.clone())
 }
 
 fn row(cells: &[Cell], columns: &[Column], hrefs: Hrefs<'_>) -> Element {
@@ -53,21 +51,11 @@ fn cell(cell: &Cell, is_number: bool, is_first: bool, hrefs: Hrefs<'_>) -> Eleme
     if bar.is_some() {
         class.push_str(" barred");
     }
-    let element = if is_first {
-        Element::new("th").with("scope", "row")
-    } else {
-        Element::new("td")
-    };
-    let text = if is_number {
-        grouped(&cell.text)
-    } else {
-        cell.text.clone()
-    };
+    let element = if is_first { Element::new("th").with("scope", "row") } else { Element::new("td") };
+    let text = if is_number { grouped(&cell.text) } else { cell.text.clone() };
     let shown: Node = match &cell.link {
         Some(id) => Element::new("a").with("href", hrefs(id)).text(text).into(),
-        None => time::moment(&cell.text)
-            .unwrap_or_else(|| Element::new("span").text(text))
-            .into(),
+        None => time::moment(&cell.text).unwrap_or_else(|| Element::new("span").text(text)).into(),
     };
     let marker = marker(cell.tone, &cell.text);
     element.class(class).children(bar).children(marker).child(shown)
@@ -75,12 +63,8 @@ fn cell(cell: &Cell, is_number: bool, is_first: bool, hrefs: Hrefs<'_>) -> Eleme
 
 /// A bar behind a cell's text. Decorative: the text has the same value.
 pub fn bar(share: f64) -> Element {
-    let length = Element::new("rect")
-        .with("width", percent(share))
-        .with("height", "100%");
-    Element::classed("svg", "bar-behind")
-        .with("aria-hidden", "true")
-        .child(length)
+    let length = Element::new("rect").with("width", percent(share)).with("height", "100%");
+    Element::classed("svg", "bar-behind").with("aria-hidden", "true").child(length)
 }
 
 #[cfg(test)]
@@ -90,33 +74,17 @@ mod tests {
 
     #[test]
     fn cells_have_heads_links_and_bars() {
-        let column = |title: &str, is_number| Column {
-            title: title.to_owned(),
-            is_number,
-        };
+        let column = |title: &str, is_number| Column { title: title.to_owned(), is_number };
         let shown = Table {
             columns: vec![column("Pair", false), column("Cost", true), column("Note", false)],
             rows: vec![vec![
-                Cell {
-                    text: "<BTC>".to_owned(),
-                    link: Some("ticker:BTCUSDT".to_owned()),
-                    ..Cell::default()
-                },
-                Cell {
-                    text: "-1234.50".to_owned(),
-                    share: Some(0.25),
-                    ..Cell::default()
-                },
+                Cell { text: "<BTC>".to_owned(), link: Some("ticker:BTCUSDT".to_owned()), ..Cell::default() },
+                Cell { text: "-1234.50".to_owned(), share: Some(0.25), ..Cell::default() },
             ]],
         };
-        let slot = Slot {
-            key: "costs",
-            width: crate::Width::Half,
-        };
+        let slot = Slot { key: "costs", width: crate::Width::Half };
         insta::assert_snapshot!(
-            table(&shown, slot, &|id| format!("http://here/data/{id}"))
-                .to_string()
-                .replace("><", ">\n<")
+            table(&shown, slot, &|id| format!("http://here/data/{id}")).to_string().replace("><", ">\n<")
         );
     }
 }

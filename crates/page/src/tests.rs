@@ -11,18 +11,8 @@ use crate::panel;
 
 /// Any float, often one that breaks arithmetic.
 fn value() -> impl Strategy<Value = f64> {
-    let nasty = [
-        f64::NAN,
-        f64::INFINITY,
-        f64::NEG_INFINITY,
-        f64::MAX,
-        f64::MIN,
-        f64::MIN_POSITIVE,
-        0.0,
-        -0.0,
-        1e18,
-        1e-12,
-    ];
+    let nasty =
+        [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, f64::MAX, f64::MIN, f64::MIN_POSITIVE, 0.0, -0.0, 1e18, 1e-12];
     prop_oneof![any::<f64>(), prop::sample::select(nasty.to_vec()), -1e5..1e5f64]
 }
 
@@ -35,11 +25,7 @@ fn moment() -> impl Strategy<Value = Timestamp> {
 
 fn words() -> impl Strategy<Value = String> {
     let nasty = ["", "\u{202e}</svg><script>", "-", "ضضض", "\0\r\n", "1e999", "NaNo"];
-    prop_oneof![
-        prop::sample::select(nasty.to_vec()).prop_map(str::to_owned),
-        "\\PC{0,40}",
-        "[0-9]{1,30}"
-    ]
+    prop_oneof![prop::sample::select(nasty.to_vec()).prop_map(str::to_owned), "\\PC{0,40}", "[0-9]{1,30}"]
 }
 
 fn candles() -> impl Strategy<Value = Content> {
@@ -67,30 +53,15 @@ fn candles() -> impl Strategy<Value = Content> {
 fn depth() -> impl Strategy<Value = Content> {
     let side = || prop::collection::vec((value(), value()), 0..8);
     (side(), side(), 0usize..400).prop_map(|(bids, asks, price_places)| {
-        Content::Depth(DepthChart {
-            bids,
-            asks,
-            price_places,
-            ..DepthChart::default()
-        })
+        Content::Depth(DepthChart { bids, asks, price_places, ..DepthChart::default() })
     })
 }
 
 fn profile() -> impl Strategy<Value = Content> {
     let bin = (value(), value(), value()).prop_map(|(from, to, volume)| ProfileBin { from, to, volume });
-    let marks = (
-        prop::option::of(value()),
-        prop::option::of((value(), value())),
-        prop::option::of(value()),
-    );
+    let marks = (prop::option::of(value()), prop::option::of((value(), value())), prop::option::of(value()));
     (prop::collection::vec(bin, 0..8), marks).prop_map(|(bins, (poc, value_area, last_price))| {
-        Content::Profile(ProfileChart {
-            bins,
-            poc,
-            value_area,
-            last_price,
-            ..ProfileChart::default()
-        })
+        Content::Profile(ProfileChart { bins, poc, value_area, last_price, ..ProfileChart::default() })
     })
 }
 
@@ -98,14 +69,8 @@ fn lines() -> impl Strategy<Value = Content> {
     let points = prop::collection::vec((moment(), prop::option::of(value())), 0..12);
     let line = (words(), points).prop_map(|(label, points)| Line { label, points });
     let range = prop::option::of((value(), value()));
-    (prop::collection::vec(line, 0..6), range, 0usize..400).prop_map(|(lines, range, places)| {
-        Content::Lines(Lines {
-            unit: String::new(),
-            places,
-            range,
-            lines,
-        })
-    })
+    (prop::collection::vec(line, 0..6), range, 0usize..400)
+        .prop_map(|(lines, range, places)| Content::Lines(Lines { unit: String::new(), places, range, lines }))
 }
 
 fn rung() -> impl Strategy<Value = Rung> {
@@ -119,13 +84,7 @@ fn rung() -> impl Strategy<Value = Rung> {
 
 fn ladder() -> impl Strategy<Value = Content> {
     let side = || prop::collection::vec(rung(), 0..4);
-    (side(), side()).prop_map(|(bids, asks)| {
-        Content::Ladder(Ladder {
-            bids,
-            asks,
-            ..Ladder::default()
-        })
-    })
+    (side(), side()).prop_map(|(bids, asks)| Content::Ladder(Ladder { bids, asks, ..Ladder::default() }))
 }
 
 fn table() -> impl Strategy<Value = Content> {
@@ -156,15 +115,7 @@ fn content() -> impl Strategy<Value = Content> {
 
 /// The values of geometry attributes.
 fn geometry(html: &str) -> impl Iterator<Item = (&'static str, &str)> {
-    const NAMES: [&str; 7] = [
-        " d=\"",
-        " x=\"",
-        " y=\"",
-        " width=\"",
-        " height=\"",
-        " viewBox=\"",
-        " rx=\"",
-    ];
+    const NAMES: [&str; 7] = [" d=\"", " x=\"", " y=\"", " width=\"", " height=\"", " viewBox=\"", " rx=\""];
     NAMES.into_iter().flat_map(move |name| {
         let values = html.split(name).skip(1);
         values.map(move |rest| (name, rest.split('"').next().unwrap_or_default()))

@@ -19,10 +19,7 @@ const DERIVED_DIGITS: u32 = 8;
 
 /// A quotient, rounded for people; other text is unchanged.
 pub fn derived(text: &str) -> String {
-    let number = text
-        .parse::<Decimal>()
-        .ok()
-        .and_then(|number| number.round_sf(DERIVED_DIGITS));
+    let number = text.parse::<Decimal>().ok().and_then(|number| number.round_sf(DERIVED_DIGITS));
     number.map_or_else(|| text.to_owned(), |number| number.normalize().to_string())
 }
 
@@ -159,14 +156,8 @@ mod tests {
 
     #[test]
     fn numbers_of_a_column_line_up() {
-        assert_eq!(
-            (&*padded("1", 2), &*padded("1.5", 2), &*padded("-1.234", 2)),
-            ("1.00", "1.50", "-1.234")
-        );
-        assert_eq!(
-            (&*padded("1", 0), &*padded("null", 2), &*padded("", 3)),
-            ("1", "null", "")
-        );
+        assert_eq!((&*padded("1", 2), &*padded("1.5", 2), &*padded("-1.234", 2)), ("1.00", "1.50", "-1.234"));
+        assert_eq!((&*padded("1", 0), &*padded("null", 2), &*padded("", 3)), ("1", "null", ""));
         assert_eq!((places(["1", "2.50", "3.5"]), places(["1"]), places([])), (2, 0, 0));
     }
 
@@ -191,11 +182,7 @@ mod tests {
     #[test]
     fn quotients_and_times_are_shortened() {
         assert_eq!(
-            (
-                &*derived("63998.9486070129"),
-                &*derived("0.0000123456789"),
-                &*derived("?")
-            ),
+            (&*derived("63998.9486070129"), &*derived("0.0000123456789"), &*derived("?")),
             ("63998.949", "0.000012345679", "?")
         );
         assert_eq!(time_of(0).as_deref(), Some("1970-01-01 00:00:00 UTC"));

@@ -35,10 +35,7 @@ impl Window {
     /// At least a second long.
     pub fn new(from: Timestamp, to: Timestamp) -> Self {
         let (from, to) = (from.as_millisecond(), to.as_millisecond());
-        Self {
-            from,
-            to: to.max(from + SECOND),
-        }
+        Self { from, to: to.max(from + SECOND) }
     }
 
     pub fn millis(self) -> i64 {
@@ -54,9 +51,7 @@ impl Window {
     /// At most about `most` round times with their labels.
     pub fn ticks(self, most: usize) -> Vec<(Timestamp, String)> {
         let wanted = self.millis() / i64::try_from(most.clamp(1, 20)).unwrap_or(1);
-        let mut steps = STEPS
-            .iter()
-            .flat_map(|(unit, counts)| counts.iter().map(move |count| unit * count));
+        let mut steps = STEPS.iter().flat_map(|(unit, counts)| counts.iter().map(move |count| unit * count));
         match steps.find(|step| *step >= wanted) {
             Some(step) => self.even_ticks(step),
             None => self.month_ticks(wanted),
@@ -125,11 +120,7 @@ pub fn moment(text: &str) -> Option<Element> {
     let at: Timestamp = text.parse().ok().filter(|_| is_exact)?;
     let written = text[11..].trim_end_matches('Z').trim_end_matches(".000");
     let shown = format!("{} {written} UTC", &text[..10]);
-    Some(
-        Element::classed("time", "num")
-            .with("datetime", at.to_string())
-            .text(shown),
-    )
+    Some(Element::classed("time", "num").with("datetime", at.to_string()).text(shown))
 }
 
 /// To the minute, for sentences.
@@ -175,27 +166,15 @@ mod tests {
 
     #[test]
     fn ticks_are_round_with_short_labels() {
-        assert_eq!(
-            labels("2026-03-01T20:10:00Z", "2026-03-02T04:10:00Z", 5),
-            ["22:00", "2 Mar", "02:00", "04:00"]
-        );
+        assert_eq!(labels("2026-03-01T20:10:00Z", "2026-03-02T04:10:00Z", 5), ["22:00", "2 Mar", "02:00", "04:00"]);
         assert_eq!(
             labels("2026-03-01T09:00:02Z", "2026-03-01T09:01:02Z", 4),
             ["09:00:15", "09:00:30", "09:00:45", "09:01:00"]
         );
         // 2 and 9 March 2026 are Mondays.
-        assert_eq!(
-            labels("2026-03-01T00:00:00Z", "2026-03-15T00:00:00Z", 3),
-            ["2 Mar", "9 Mar"]
-        );
-        assert_eq!(
-            labels("2025-09-20T00:00:00Z", "2026-08-01T00:00:00Z", 5),
-            ["Oct", "2026", "Apr", "Jul"]
-        );
-        assert_eq!(
-            labels("1999-06-01T00:00:00Z", "2031-06-01T00:00:00Z", 4),
-            ["2000", "2010", "2020", "2030"]
-        );
+        assert_eq!(labels("2026-03-01T00:00:00Z", "2026-03-15T00:00:00Z", 3), ["2 Mar", "9 Mar"]);
+        assert_eq!(labels("2025-09-20T00:00:00Z", "2026-08-01T00:00:00Z", 5), ["Oct", "2026", "Apr", "Jul"]);
+        assert_eq!(labels("1999-06-01T00:00:00Z", "2031-06-01T00:00:00Z", 4), ["2000", "2010", "2020", "2030"]);
     }
 
     #[test]
@@ -237,13 +216,7 @@ mod tests {
             Some("<time class=\"num\" datetime=\"2026-03-01T09:05:07.25Z\">2026-03-01 09:05:07.250 UTC</time>")
         );
         assert!(shown("2026-03-01T09:05:00.000Z").is_some_and(|text| text.contains(">2026-03-01 09:05:00 UTC<")));
-        for text in [
-            "2026-03-01",
-            "64010.73",
-            "",
-            "2026-03-01T99:05:00.000Z",
-            "2026-03-01é09:05:00.000Z",
-        ] {
+        for text in ["2026-03-01", "64010.73", "", "2026-03-01T99:05:00.000Z", "2026-03-01é09:05:00.000Z"] {
             assert_eq!(shown(text), None, "{text}");
         }
     }

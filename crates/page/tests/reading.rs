@@ -97,9 +97,7 @@ impl RenderedText {
         let is_allowed = |name: &String| ALLOWED.contains(&name.as_str()) || name == "div" || name == "section";
         let is_safe = |address: &String| {
             let address = address.to_ascii_lowercase();
-            ["https://", "http://", "mailto:", "#s-", "#note-"]
-                .iter()
-                .any(|good| address.starts_with(good))
+            ["https://", "http://", "mailto:", "#s-", "#note-"].iter().any(|good| address.starts_with(good))
         };
         self.elements.iter().all(is_allowed) && self.addresses.iter().all(is_safe)
     }
@@ -146,18 +144,13 @@ fn headings_are_below_page_heading_with_anchors() {
         html(&markdown("### Low\n\n#### Lower\n\n### Low\n\nUnder\n-----\n")),
         "<h3 id=\"s-low\">Low</h3><h4 id=\"s-lower\">Lower</h4><h3 id=\"s-low-1\">Low</h3><h2 id=\"s-under\">Under</h2>"
     );
-    assert_eq!(
-        html(&markdown("# <passage>")),
-        "<h2 id=\"s-passage\">&lt;passage&gt;</h2>"
-    );
+    assert_eq!(html(&markdown("# <passage>")), "<h2 id=\"s-passage\">&lt;passage&gt;</h2>");
 }
 
 #[test]
 fn links_and_images_are_safe() {
     assert_eq!(
-        html(&markdown(
-            "[x](javascript:alert(1)) [y](other.md) [z](#where-it-is) <ann@example.org>"
-        )),
+        html(&markdown("[x](javascript:alert(1)) [y](other.md) [z](#where-it-is) <ann@example.org>")),
         "<p><span class=\"unlinked\" title=\"javascript:alert(1)\">x</span> <span class=\"unlinked\" title=\"other.md\">y</span> \
          <a href=\"#s-where-it-is\">z</a> <a href=\"mailto:ann@example.org\" rel=\"noreferrer noopener nofollow\">ann@example.org</a></p>"
     );
@@ -220,30 +213,15 @@ fn plain_text_keeps_lines_and_paragraphs() {
 #[test]
 fn repeated_title_is_omitted() {
     let read = |text: &str, format, cited| html(&tribune_page::reading::text(text, format, "The title", cited));
-    assert_eq!(
-        read("# The title #\n\nText.", TextFormat::Markdown, None),
-        "<p>Text.</p>"
-    );
+    assert_eq!(read("# The title #\n\nText.", TextFormat::Markdown, None), "<p>Text.</p>");
     assert_eq!(
         read("# The title\n\nText.", TextFormat::Markdown, Some(0..17)),
         "<p><mark id=\"passage\">Text</mark>.</p>"
     );
-    assert_eq!(
-        read("# Another\n", TextFormat::Markdown, None),
-        "<h2 id=\"s-another\">Another</h2>"
-    );
-    assert_eq!(
-        read("The title\n\nText.", TextFormat::Plain, None),
-        "<p class=\"lines\">Text.</p>"
-    );
-    assert_eq!(
-        read("The title\nText.", TextFormat::Plain, None),
-        "<p class=\"lines\">The title\nText.</p>"
-    );
-    assert_eq!(
-        read("The title\n\n", TextFormat::Plain, None),
-        "<p class=\"lines\">The title</p>"
-    );
+    assert_eq!(read("# Another\n", TextFormat::Markdown, None), "<h2 id=\"s-another\">Another</h2>");
+    assert_eq!(read("The title\n\nText.", TextFormat::Plain, None), "<p class=\"lines\">Text.</p>");
+    assert_eq!(read("The title\nText.", TextFormat::Plain, None), "<p class=\"lines\">The title\nText.</p>");
+    assert_eq!(read("The title\n\n", TextFormat::Plain, None), "<p class=\"lines\">The title</p>");
 }
 
 /// Depth and size are bounded, and no text gets lost.
@@ -256,12 +234,7 @@ fn hostile_shapes_stay_small_and_are_made_in_time() {
         "[".repeat(50_000) + "deep",
         "![".repeat(20_000) + "deep",
         "a ".to_owned() + &"`".repeat(50_001) + "deep",
-        format!(
-            "{}\n{}\n{}deep",
-            "|a".repeat(2_000),
-            "|-".repeat(2_000),
-            "|\n".repeat(2_000)
-        ),
+        format!("{}\n{}\n{}deep", "|a".repeat(2_000), "|-".repeat(2_000), "|\n".repeat(2_000)),
         "<".repeat(50_000) + "deep",
         "a\n\n".repeat(100_000) + "deep",
         (0..5_000).map(|n| format!("[^{n}]: x\n\n")).collect::<String>() + &"[^1]".repeat(5_000) + "deep",

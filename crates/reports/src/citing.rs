@@ -83,10 +83,7 @@ pub(super) fn document(report: &Report) -> Result<Document> {
 
 impl Citing {
     pub(super) fn new(records: Records) -> Self {
-        Self {
-            records,
-            last: Mutex::default(),
-        }
+        Self { records, last: Mutex::default() }
     }
 
     pub(super) async fn cited(&self, id: &DocumentId, record: &str) -> Result<Option<Cited>> {
@@ -105,12 +102,7 @@ impl Citing {
             record
         };
         let url = self.records.cite(fingerprint, record).await;
-        let answer = |report| Answer {
-            id: &document.id,
-            title: &document.title,
-            url: &url,
-            report,
-        };
+        let answer = |report| Answer { id: &document.id, title: &document.title, url: &url, report };
         let is_ok = report.ingestion.status == IngestionStatus::Ok;
         let cited = CitedReport {
             writer: report.writer.clone(),
@@ -139,12 +131,7 @@ impl Citing {
             return Ok(template.fill(aged.since_ms()));
         }
         let report = aged.now();
-        let answer = Answer {
-            id: &report_id(&report.symbol)?,
-            title: &title(&report),
-            url: &url,
-            report,
-        };
+        let answer = Answer { id: &report_id(&report.symbol)?, title: &title(&report), url: &url, report };
         serde_json::to_string(&answer)
             .map_err(|error| Error::internal("the report cannot be written as JSON").caused_by(error))
     }

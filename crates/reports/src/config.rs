@@ -91,10 +91,7 @@ pub fn build(config: &Config, market: Market, environment: &Environment) -> Resu
     config.check(market.exchange.is_some(), &environment.config_dir)?;
     let clock = environment.clock.clone();
     // Apart from the market's, because programs read reports all day: their records must not displace others.
-    let limits = Limits {
-        most: market.citations.most.div_ceil(5),
-        ..market.citations
-    };
+    let limits = Limits { most: market.citations.most.div_ceil(5), ..market.citations };
     let records = Records::open("citations-of-reports", limits, environment);
     let redis = config.redis_url(&environment.config_dir)?;
     // A command that asks one question must not take symbols over from the processes that serve.
@@ -108,10 +105,7 @@ pub fn build(config: &Config, market: Market, environment: &Environment) -> Resu
     };
     let node = NodeId(format!("{}-{}", config.node_name()?, market.process).into());
     let reports = Reports::new(cache, records, market.names, market.exchange, clock);
-    Ok(ReportsSource {
-        reports: Arc::new(reports),
-        node: writes.then_some(node),
-    })
+    Ok(ReportsSource { reports: Arc::new(reports), node: writes.then_some(node) })
 }
 
 #[cfg(test)]
@@ -137,16 +131,8 @@ mod tests {
         for (text, has_feed, expected) in [
             ("", false, "such as \"redis://127.0.0.1:6379\""),
             ("url = \"memcached://x\"", true, "such as \"redis://127.0.0.1:6379\""),
-            (
-                "url = \"redis://user:hunter2@host\"",
-                true,
-                "\"env:NAME\" or \"file:PATH\"",
-            ),
-            (
-                "url = \"redis://:hunter2@host/1\"",
-                true,
-                "\"env:NAME\" or \"file:PATH\"",
-            ),
+            ("url = \"redis://user:hunter2@host\"", true, "\"env:NAME\" or \"file:PATH\""),
+            ("url = \"redis://:hunter2@host/1\"", true, "\"env:NAME\" or \"file:PATH\""),
             ("node = \"a b\"", true, "is not a name"),
             ("node = \"\"", true, "is not a name"),
         ] {

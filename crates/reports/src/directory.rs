@@ -35,11 +35,7 @@ pub(super) struct Listing {
 
 impl Directory {
     pub(super) fn new(names: Arc<dyn Names>) -> Self {
-        Self {
-            names,
-            revision: AtomicU64::default(),
-            state: watch::Sender::default(),
-        }
+        Self { names, revision: AtomicU64::default(), state: watch::Sender::default() }
     }
 
     pub(super) fn listing(&self) -> Option<Arc<Listing>> {
@@ -78,16 +74,11 @@ impl Directory {
         let known = self.listing().filter(|listing| listing.symbols == symbols);
         let listing = known.unwrap_or_else(|| {
             self.revision.fetch_add(1, Ordering::Relaxed);
-            let named = indexed
-                .into_iter()
-                .map(|of| Symbol::named(of.symbol, of.base, of.quote));
+            let named = indexed.into_iter().map(|of| Symbol::named(of.symbol, of.base, of.quote));
             let table = self.names.index(named.collect());
             Arc::new(Listing { symbols, table })
         });
-        self.state.send_replace(State {
-            listing: Some(listing),
-            trouble: None,
-        });
+        self.state.send_replace(State { listing: Some(listing), trouble: None });
     }
 
     /// Asks the cache again and again, until it is dropped.

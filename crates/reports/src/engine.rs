@@ -75,15 +75,7 @@ impl Engine {
         node: NodeId,
         trouble: Arc<WritingTrouble>,
     ) -> Self {
-        Self {
-            exchange,
-            cache,
-            node,
-            tracked: HashMap::new(),
-            nodes: Vec::new(),
-            has_warmed: false,
-            trouble,
-        }
+        Self { exchange, cache, node, tracked: HashMap::new(), nodes: Vec::new(), has_warmed: false, trouble }
     }
 
     /// Runs until it is stopped, and then gives its leases up.
@@ -110,14 +102,8 @@ impl Engine {
         let wanted: HashSet<Arc<str>> = self.exchange.always_tracked().into_iter().collect();
         let gone = self.tracked.extract_if(|name, _| !wanted.contains(name));
         let given_up = gone.filter_map(|(_, mut symbol)| symbol.give_up()).collect();
-        let tracked = |symbol| Tracked {
-            symbol,
-            listed: now,
-            old_since: None,
-            known: 0,
-            held: None,
-            paused_until: None,
-        };
+        let tracked =
+            |symbol| Tracked { symbol, listed: now, old_since: None, known: 0, held: None, paused_until: None };
         for name in wanted {
             if !self.tracked.contains_key(&name) {
                 let symbol = table.lookup(&name).map(tracked);
@@ -238,9 +224,7 @@ impl Engine {
         let now = self.now();
         let failing = || self.tracked.iter().filter(|(_, symbol)| symbol.is_paused(now));
         let (first, count) = (failing().map(|(name, _)| name).min()?, failing().count());
-        Some(format!(
-            "computing reports panicked for {count} symbols, such as {first}; it is retried"
-        ))
+        Some(format!("computing reports panicked for {count} symbols, such as {first}; it is retried"))
     }
 }
 
@@ -280,12 +264,7 @@ impl Tracked {
                 metrics::counter!("tribune_report_lease_changes_total", "change" => "taken").increment(1);
                 tracing::debug!(symbol = %self.symbol.name, token, "writing the reports of a symbol");
                 self.known = token;
-                self.held = Some(HeldLease {
-                    token,
-                    sequence: 0,
-                    since: now,
-                    slow: None,
-                });
+                self.held = Some(HeldLease { token, sequence: 0, since: now, slow: None });
                 None
             }
             Lease::Renewed { token, wanted_by } => {
@@ -359,9 +338,6 @@ impl Tracked {
         let report = compute::report(&inputs, slow, (node, held.token, held.sequence));
         let took = exchange.clock().monotonic().saturating_duration_since(now.monotonic);
         metrics::histogram!("tribune_report_compute_seconds").record(took.as_secs_f64());
-        Some(Write {
-            report: Arc::new(report),
-            generated: now.monotonic,
-        })
+        Some(Write { report: Arc::new(report), generated: now.monotonic })
     }
 }

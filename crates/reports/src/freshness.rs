@@ -31,19 +31,13 @@ mod tests {
     fn data_is_ok_then_degraded_then_down() {
         let at = |millis| status(Duration::from_millis(millis), Duration::ZERO);
         assert_eq!((at(0), at(2_999)), (IngestionStatus::Ok, IngestionStatus::Ok));
-        assert_eq!(
-            (at(3_000), at(4_999)),
-            (IngestionStatus::Degraded, IngestionStatus::Degraded)
-        );
+        assert_eq!((at(3_000), at(4_999)), (IngestionStatus::Degraded, IngestionStatus::Degraded));
         assert_eq!((at(5_000), at(1 << 40)), (IngestionStatus::Down, IngestionStatus::Down));
     }
 
     #[test]
     fn late_data_is_degraded_too() {
         let late = |old_for| status(Duration::from_millis(1_300), Duration::from_millis(old_for));
-        assert_eq!(
-            (late(1_999), late(2_000)),
-            (IngestionStatus::Ok, IngestionStatus::Degraded)
-        );
+        assert_eq!((late(1_999), late(2_000)), (IngestionStatus::Ok, IngestionStatus::Degraded));
     }
 }

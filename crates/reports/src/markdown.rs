@@ -73,12 +73,7 @@ impl Text<'_> {
         let title = format!("# {} market report", report.symbol);
         let (pair, venue) = (format!("{}/{}", report.base_asset, report.quote_asset), &report.venue);
         let of = format!("{pair} on {venue}, as of {}, data {age} ms old.", report.generated_at);
-        [title, String::new()]
-            .into_iter()
-            .chain(label)
-            .chain(stale)
-            .chain([of])
-            .collect()
+        [title, String::new()].into_iter().chain(label).chain(stale).chain([of]).collect()
     }
 
     fn price(&self) -> Vec<String> {
@@ -176,10 +171,9 @@ impl Text<'_> {
         let lines = match self.0.anomalies.as_deref() {
             None => unknown_list(),
             Some([]) => vec!["- none found".to_owned()],
-            Some(found) => found
-                .iter()
-                .map(|one| format!("- {} ({}): {}", one.kind, one.severity.as_str(), one.note))
-                .collect(),
+            Some(found) => {
+                found.iter().map(|one| format!("- {} ({}): {}", one.kind, one.severity.as_str(), one.note)).collect()
+            }
         };
         under("Anomalies", lines)
     }
@@ -198,10 +192,7 @@ impl Text<'_> {
     fn times(&self) -> Vec<String> {
         let report = self.0;
         let update = or_unknown(report.ingestion.last_update.as_deref());
-        let mut lines = vec![
-            format!("- Last update: {update}"),
-            format!("- Report written: {}", report.updated_at),
-        ];
+        let mut lines = vec![format!("- Last update: {update}"), format!("- Report written: {}", report.updated_at)];
         for (name, section) in report.sections.all() {
             let computed = or_unknown(section.computed_at.as_deref());
             let time = or_unknown(section.exchange_time.as_deref());
@@ -236,10 +227,7 @@ impl Text<'_> {
 }
 
 fn under(heading: &str, lines: Vec<String>) -> Vec<String> {
-    [String::new(), format!("## {heading}")]
-        .into_iter()
-        .chain(lines)
-        .collect()
+    [String::new(), format!("## {heading}")].into_iter().chain(lines).collect()
 }
 
 fn listed<T>(what: &str, found: Option<&[T]>, written: impl Fn(&T) -> String) -> Vec<String> {
@@ -261,10 +249,7 @@ fn component(part: &Component) -> Vec<String> {
         format!("  - Input: {input}"),
         format!("  - Mapping: {}", part.mapping),
     ];
-    lines.extend(
-        part.contribution
-            .map(|points| format!("  - Adds {points} to the score")),
-    );
+    lines.extend(part.contribution.map(|points| format!("  - Adds {points} to the score")));
     lines.extend(part.reason.as_ref().map(|reason| format!("  - Note: {reason}")));
     lines
 }

@@ -355,16 +355,7 @@ impl Sections {
 impl Report {
     /// Every age that is known, in the order of the JSON, to let it grow.
     pub fn ages_mut(&mut self) -> impl Iterator<Item = &mut u64> {
-        let Sections {
-            ticker,
-            book,
-            flow,
-            walls,
-            vacuums,
-            volume_profile,
-            anomalies,
-            health,
-        } = &mut self.sections;
+        let Sections { ticker, book, flow, walls, vacuums, volume_profile, anomalies, health } = &mut self.sections;
         let sections = [ticker, book, flow, walls, vacuums, volume_profile, anomalies, health];
         let ages = sections.into_iter().filter_map(|section| section.age_ms.as_mut());
         std::iter::once(&mut self.data_age_ms).chain(ages)

@@ -39,11 +39,7 @@ struct Newest {
 
 impl Reader {
     pub fn new(cache: Arc<dyn ReportCache>, clock: Arc<dyn Clock>) -> Self {
-        Self {
-            cache,
-            clock,
-            newest: Mutex::default(),
-        }
+        Self { cache, clock, newest: Mutex::default() }
     }
 
     pub async fn read(&self, symbol: &Arc<str>) -> Result<Option<AgedReport>, Unavailable> {
@@ -78,15 +74,10 @@ impl Reader {
                 (known, read) => known.or(read),
             };
             let since = |kept: &Newest| now.saturating_duration_since(kept.generated);
-            Ok(kept
-                .filter(|kept| since(kept) < Timing::DEFAULT.keep_report)
-                .map(|kept| {
-                    newest.insert(symbol.clone(), kept.clone());
-                    AgedReport {
-                        since: since(&kept),
-                        report: kept.report,
-                    }
-                }))
+            Ok(kept.filter(|kept| since(kept) < Timing::DEFAULT.keep_report).map(|kept| {
+                newest.insert(symbol.clone(), kept.clone());
+                AgedReport { since: since(&kept), report: kept.report }
+            }))
         });
         Ok(readings.collect())
     }
@@ -96,10 +87,7 @@ impl Newest {
     fn or_newer(self, read: Self) -> Self {
         match order(&self.report).cmp(&order(&read.report)) {
             // The same report: it cannot have become younger.
-            Ordering::Equal => Self {
-                generated: self.generated.min(read.generated),
-                ..self
-            },
+            Ordering::Equal => Self { generated: self.generated.min(read.generated), ..self },
             // Tokens go back if the cache has lost everything and its clock was set back; our clock does not.
             Ordering::Greater if read.generated < self.generated + SURELY_LATER => self,
             _ => read,
@@ -196,20 +184,14 @@ mod tests {
         report.data_age_ms = 10;
         report.ingestion.status = IngestionStatus::Ok;
         report.ingestion.reason = None;
-        Ok(Found::Report(Stored {
-            report: Arc::new(report),
-            age: Duration::from_millis(age_ms),
-        }))
+        Ok(Found::Report(Stored { report: Arc::new(report), age: Duration::from_millis(age_ms) }))
     }
 
     fn reader(answers: Vec<Result<Found, Unavailable>>) -> (Reader, Arc<ManualClock>) {
         let clock = Arc::new(ManualClock::at(1_000_000));
         // The clock needs a past.
         clock.advance_ms(1_000_000);
-        (
-            Reader::new(Arc::new(Prepared(Mutex::new(answers))), clock.clone()),
-            clock,
-        )
+        (Reader::new(Arc::new(Prepared(Mutex::new(answers))), clock.clone()), clock)
     }
 
     async fn read(reader: &Reader) -> Report {
@@ -227,21 +209,13 @@ mod tests {
         clock.advance_ms(300);
         let again = read(&reader).await;
         assert_eq!(again.data_age_ms, 510, "by our clock, whatever the cache says");
-        assert_eq!(
-            again.sections.book.age_ms.expect("an age") - first.sections.book.age_ms.expect("an age"),
-            300
-        );
+        assert_eq!(again.sections.book.age_ms.expect("an age") - first.sections.book.age_ms.expect("an age"), 300);
         assert_eq!(read(&reader).await.data_age_ms, 15, "another report");
     }
 
     #[tokio::test]
     async fn reader_never_goes_back_to_an_older_report() {
-        let (reader, _) = reader(vec![
-            stored(7, 3, 0),
-            stored(6, 900, 0),
-            stored(7, 2, 0),
-            stored(8, 1, 0),
-        ]);
+        let (reader, _) = reader(vec![stored(7, 3, 0), stored(6, 900, 0), stored(7, 2, 0), stored(8, 1, 0)]);
         let mut orders = Vec::new();
         for _ in 0..4 {
             orders.push(order(&read(&reader).await));
@@ -261,12 +235,7 @@ mod tests {
 
     #[tokio::test]
     async fn unwritten_report_is_degraded_then_down_then_gone() {
-        let answers = vec![
-            stored(1, 1, 0),
-            Ok(Found::Nothing),
-            Ok(Found::Nothing),
-            Ok(Found::Nothing),
-        ];
+        let answers = vec![stored(1, 1, 0), Ok(Found::Nothing), Ok(Found::Nothing), Ok(Found::Nothing)];
         let (reader, clock) = reader(answers);
         assert_eq!(read(&reader).await.ingestion.status, IngestionStatus::Ok);
         clock.advance_ms(2_990);
@@ -289,10 +258,7 @@ mod tests {
         ];
         let (reader, _) = reader(answers);
         read(&reader).await;
-        assert_eq!(
-            reader.read(&"BTCUSDT".into()).await,
-            Err(Unavailable("no answer".to_owned()))
-        );
+        assert_eq!(reader.read(&"BTCUSDT".into()).await, Err(Unavailable("no answer".to_owned())));
         let garbage = reader.read(&"BTCUSDT".into()).await.expect_err("garbage");
         assert!(garbage.0.contains("a list"), "{garbage}");
         assert_eq!(read(&reader).await.writer.sequence, 2, "and is well again");

@@ -57,14 +57,8 @@ mod tests {
             }
         }
         let more = choices(&nodes(&["c", "d", "a", "b"]));
-        let moved: Vec<_> = before
-            .iter()
-            .filter(|(symbol, choice)| more[*symbol] != **choice)
-            .collect();
+        let moved: Vec<_> = before.iter().filter(|(symbol, choice)| more[*symbol] != **choice).collect();
         assert!((150..350).contains(&moved.len()), "about a quarter: {}", moved.len());
-        assert!(
-            moved.iter().all(|(symbol, _)| *more[*symbol].0 == *"d"),
-            "and only to the new one"
-        );
+        assert!(moved.iter().all(|(symbol, _)| *more[*symbol].0 == *"d"), "and only to the new one");
     }
 }

@@ -100,9 +100,7 @@ fn symbol_of(id: &DocumentId) -> Result<Arc<str>> {
         && symbol.len() <= MAX_SYMBOL_BYTES
         && !symbol.contains(|c: char| c == ':' || c.is_whitespace() || c.is_control());
     if !is_symbol {
-        return Err(Error::invalid_argument(
-            "a report id is `report:SYMBOL`, for example `report:BTCUSDT`",
-        ));
+        return Err(Error::invalid_argument("a report id is `report:SYMBOL`, for example `report:BTCUSDT`"));
     }
     Ok(symbol.to_uppercase().into())
 }

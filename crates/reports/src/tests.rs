@@ -67,9 +67,7 @@ fn unknown_fields_are_allowed_at_the_top_only() {
     more["added_later"] = json!(1);
     assert_eq!(wrong(&more), Vec::<String>::new());
     serde_json::from_value::<Report>(more).expect("is read all the same");
-    let inner = every_field(&report)
-        .into_iter()
-        .filter(|path| report.pointer(path).is_some_and(Value::is_object));
+    let inner = every_field(&report).into_iter().filter(|path| report.pointer(path).is_some_and(Value::is_object));
     for path in inner {
         let mut more = report.clone();
         more.pointer_mut(&path).expect("an object")["added"] = json!(1);
@@ -107,18 +105,10 @@ fn schema_refuses_invalid_reports() {
 fn every_field_has_a_description() {
     fn described(schema: &Value, at: &str) {
         let Some(object) = schema.as_object() else { return };
-        for (name, property) in object
-            .get("properties")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-        {
+        for (name, property) in object.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let words = property["description"].as_str().unwrap_or_default();
             assert!(words.ends_with('.') && words.len() > 5, "{at}/{name}: {words}");
-            assert!(
-                !words.trim_end_matches('.').contains(". "),
-                "{at}/{name} is one sentence"
-            );
+            assert!(!words.trim_end_matches('.').contains(". "), "{at}/{name} is one sentence");
         }
         let keywords = ["properties", "items"];
         for (name, inner) in object {
@@ -183,10 +173,7 @@ fn every_figure_of_the_text_is_in_the_json() {
         for word in line.split([' ', ',', ';', ':', '(', ')']) {
             let number = word.trim_start_matches('+').trim_end_matches('.');
             let is_number = number.parse::<f64>().is_ok();
-            assert!(
-                !is_number || words.contains(&number) || json.contains(number),
-                "{word} in {line}"
-            );
+            assert!(!is_number || words.contains(&number) || json.contains(number), "{word} in {line}");
         }
     }
 }

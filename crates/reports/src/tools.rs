@@ -14,10 +14,7 @@ use super::markdown;
 use super::model::{self, Report};
 use super::service::Reports;
 
-const READ_LIVE: Hints = Hints {
-    open_world: true,
-    ..Hints::READ
-};
+const READ_LIVE: Hints = Hints { open_world: true, ..Hints::READ };
 /// Each batch has the full time of a read.
 const READ_AT_ONCE: usize = 100;
 /// The size of an overview's rows on the wire.
@@ -25,14 +22,8 @@ const MAX_ROWS_BYTES: usize = 72_000;
 
 pub(super) fn all(reports: &Arc<Reports>) -> Vec<Arc<dyn Tool>> {
     vec![
-        Arc::new(GetReport {
-            spec: get_report(),
-            reports: reports.clone(),
-        }),
-        Arc::new(MarketOverview {
-            spec: market_overview(),
-            reports: reports.clone(),
-        }),
+        Arc::new(GetReport { spec: get_report(), reports: reports.clone() }),
+        Arc::new(MarketOverview { spec: market_overview(), reports: reports.clone() }),
     ]
 }
 
@@ -48,9 +39,7 @@ impl Tool for GetReport {
     }
 
     fn also_called(&self) -> Vec<String> {
-        ["binance_get_report", "binance.get_report", "get_market_report"]
-            .map(str::to_owned)
-            .to_vec()
+        ["binance_get_report", "binance.get_report", "get_market_report"].map(str::to_owned).to_vec()
     }
 
     fn normalise(&self, args: &mut JsonObject) {

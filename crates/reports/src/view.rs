@@ -25,10 +25,7 @@ const RATIO_PLACES: u32 = 3;
 
 /// The board of a report as it is now.
 pub(super) fn now(report: &Report, names: &dyn Names) -> Board {
-    Board {
-        is_live: true,
-        ..board(report, names, false)
-    }
+    Board { is_live: true, ..board(report, names, false) }
 }
 
 /// The board of a cited report; `None` if the record has no readable report, whose text is shown instead.
@@ -39,21 +36,15 @@ pub(super) fn then(document: &Document, names: &dyn Names) -> Option<Board> {
 }
 
 fn board(report: &Report, names: &dyn Names, is_past: bool) -> Board {
-    let pair = Pair {
-        base: report.base_asset.clone(),
-        quote: report.quote_asset.clone(),
-        price_places: price_places(report),
-    };
+    let pair =
+        Pair { base: report.base_asset.clone(), quote: report.quote_asset.clone(), price_places: price_places(report) };
     let label = report.simulated.as_deref().map(simulated);
     let name = |ticker| names.asset(ticker).unwrap_or(ticker);
     let reason = report.ingestion.reason.as_deref();
     Board {
         title: format!("{}/{}", report.base_asset, report.quote_asset),
         subtitle: Some(subtitle(name(&pair.base), name(&pair.quote), Some("market report"))),
-        badges: label
-            .into_iter()
-            .chain([ingestion(report.ingestion.status, reason, is_past)])
-            .collect(),
+        badges: label.into_iter().chain([ingestion(report.ingestion.status, reason, is_past)]).collect(),
         headline: Some(headline(report)),
         notes: reason.map(capitalised).into_iter().collect(),
         panels: panels::all(report, &pair),
@@ -66,11 +57,7 @@ fn board(report: &Report, names: &dyn Names, is_past: bool) -> Board {
 /// How fresh the data is, or was in a record.
 fn ingestion(status: IngestionStatus, reason: Option<&str>, is_past: bool) -> Badge {
     let (word, tone, meaning) = match status {
-        IngestionStatus::Ok if is_past => (
-            "ok",
-            Tone::Plain,
-            "The exchange had confirmed the data within a moment.",
-        ),
+        IngestionStatus::Ok if is_past => ("ok", Tone::Plain, "The exchange had confirmed the data within a moment."),
         IngestionStatus::Ok => ("ok", Tone::Good, "The exchange confirmed the data within a moment."),
         IngestionStatus::Degraded => ("degraded", Tone::Warning, "Data older than a second for two seconds."),
         IngestionStatus::Down => ("down", Tone::Bad, "Data older than five seconds."),
@@ -84,13 +71,9 @@ fn ingestion(status: IngestionStatus, reason: Option<&str>, is_past: bool) -> Ba
 }
 
 fn price_places(report: &Report) -> usize {
-    let levels = report
-        .depth
-        .iter()
-        .flat_map(|depth| depth.bids.iter().chain(&depth.asks));
-    let scales = levels
-        .map(|level| level.price.normalize().scale())
-        .chain(report.last_price.map(|price| price.scale()));
+    let levels = report.depth.iter().flat_map(|depth| depth.bids.iter().chain(&depth.asks));
+    let scales =
+        levels.map(|level| level.price.normalize().scale()).chain(report.last_price.map(|price| price.scale()));
     scales.max().unwrap_or(2) as usize
 }
 
@@ -98,10 +81,7 @@ fn headline(report: &Report) -> Headline {
     let (base, quote) = (&*report.base_asset, &*report.quote_asset);
     let (of_day, of_book) = (why(&report.sections.ticker), why(&report.sections.book));
     let best = |label: &str, best: Option<Level>| Figure {
-        note: Some(best.map_or_else(
-            || of_book.clone(),
-            |best| format!("for {} {base}", best.qty.normalize()),
-        )),
+        note: Some(best.map_or_else(|| of_book.clone(), |best| format!("for {} {base}", best.qty.normalize()))),
         ..known(label, best.map(|best| best.price), quote, &of_book)
     };
     let rounded_price = |price: Decimal| price.round_sf(8).unwrap_or(price);
@@ -111,10 +91,9 @@ fn headline(report: &Report) -> Headline {
     });
     Headline {
         label: "Last price".to_owned(),
-        value: report.last_price.map_or_else(
-            || Amount::plain("unknown"),
-            |price| Amount::new(price.normalize().to_string(), quote),
-        ),
+        value: report
+            .last_price
+            .map_or_else(|| Amount::plain("unknown"), |price| Amount::new(price.normalize().to_string(), quote)),
         change,
         // The time of the data, not of the computation, which goes on without data.
         as_of: report.ingestion.last_update.as_deref().and_then(|at| at.parse().ok()),
@@ -160,10 +139,7 @@ fn rounded(value: f64) -> String {
 /// A time of a report as `2026-01-02 03:04:05.678`, in UTC.
 fn time(written: &str) -> String {
     let time = written.parse::<Timestamp>();
-    time.map_or_else(
-        |_| written.to_owned(),
-        |time| time.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string(),
-    )
+    time.map_or_else(|_| written.to_owned(), |time| time.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string())
 }
 
 fn count(label: &str, value: impl Display) -> Figure {

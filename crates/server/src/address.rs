@@ -40,12 +40,9 @@ mod tests {
 
     #[test]
     fn host_names_lose_their_port() {
-        for (given, name) in [
-            ("Example.org:8080", "example.org"),
-            ("[::1]:80", "::1"),
-            ("::1", "::1"),
-            ("localhost", "localhost"),
-        ] {
+        for (given, name) in
+            [("Example.org:8080", "example.org"), ("[::1]:80", "::1"), ("::1", "::1"), ("localhost", "localhost")]
+        {
             assert_eq!(bare_host(given), name);
         }
     }

@@ -25,24 +25,14 @@ pub struct Guide {
 }
 
 impl Host {
-    pub const ALL: [Self; 6] = [
-        Self::ChatGpt,
-        Self::Claude,
-        Self::ClaudeCode,
-        Self::VsCode,
-        Self::Cursor,
-        Self::Other,
-    ];
+    pub const ALL: [Self; 6] = [Self::ChatGpt, Self::Claude, Self::ClaudeCode, Self::VsCode, Self::Cursor, Self::Other];
 
     /// `base` is the public address without a trailing slash; `needs_token` if anonymous callers are refused. `TOKEN` is
     /// a placeholder for a token from `tribune token create`.
     pub fn guide(self, base: &str, needs_token: bool) -> Guide {
         let mcp = format!("{base}/mcp");
         let (flag, headers) = if needs_token {
-            (
-                r#" --header "Authorization: Bearer TOKEN""#,
-                r#", "headers": { "Authorization": "Bearer TOKEN" }"#,
-            )
+            (r#" --header "Authorization: Bearer TOKEN""#, r#", "headers": { "Authorization": "Bearer TOKEN" }"#)
         } else {
             ("", "")
         };
@@ -66,10 +56,7 @@ impl Host {
             Self::ClaudeCode => (
                 "Claude Code",
                 "In a terminal:",
-                vec![(
-                    "Command",
-                    format!("claude mcp add --transport http tribune {mcp}{flag}"),
-                )],
+                vec![("Command", format!("claude mcp add --transport http tribune {mcp}{flag}"))],
             ),
             Self::VsCode => (
                 "VS Code",
@@ -92,16 +79,13 @@ impl Host {
             Self::Other => (
                 "Other clients",
                 "Any MCP client accepts one of these addresses:",
-                vec![
-                    ("Streamable HTTP", mcp),
-                    ("HTTP with SSE, for older clients", format!("{base}/sse")),
-                ],
+                vec![("Streamable HTTP", mcp), ("HTTP with SSE, for older clients", format!("{base}/sse"))],
             ),
         };
         let note = match self {
-            Self::ChatGpt | Self::Claude if needs_token => Some(format!(
-                "This server requires the header `{HEADER}`, which {name} cannot send."
-            )),
+            Self::ChatGpt | Self::Claude if needs_token => {
+                Some(format!("This server requires the header `{HEADER}`, which {name} cannot send."))
+            }
             Self::Other if needs_token => Some(format!("Send the header `{HEADER}`. {TOKENS}")),
             _ if needs_token => Some(TOKENS.to_owned()),
             Self::ChatGpt => Some(format!(
@@ -109,13 +93,7 @@ impl Host {
             )),
             _ => None,
         };
-        Guide {
-            name,
-            steps,
-            paste,
-            note,
-            needs_public: matches!(self, Self::ChatGpt | Self::Claude),
-        }
+        Guide { name, steps, paste, note, needs_public: matches!(self, Self::ChatGpt | Self::Claude) }
     }
 }
 

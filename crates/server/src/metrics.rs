@@ -7,10 +7,7 @@ pub const METRICS: &[(&str, &str)] = &[
     ("tribune_tool_calls_in_flight", "Tool calls under way"),
     ("tribune_sessions", "Open sessions of the initialize era"),
     ("tribune_sse_streams", "Open HTTP+SSE connections"),
-    (
-        "tribune_source_restarts_total",
-        "Restarts of a source's background task, by source and cause (error, panic)",
-    ),
+    ("tribune_source_restarts_total", "Restarts of a source's background task, by source and cause (error, panic)"),
     ("tribune_source_ready", "1 if the source can answer"),
     ("tribune_source_documents", "Documents the source holds"),
 ];

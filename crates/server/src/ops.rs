@@ -41,11 +41,7 @@ pub(crate) async fn readyz(State(service): State<Arc<Service>>) -> Response {
         "status": if stopping { "stopping" } else if ready { "ready" } else { "unready" },
         "sources": sources,
     });
-    let code = if ready {
-        StatusCode::OK
-    } else {
-        StatusCode::SERVICE_UNAVAILABLE
-    };
+    let code = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (code, Json(body)).into_response()
 }
 
@@ -70,9 +66,5 @@ pub(crate) async fn metrics(
         }
     }
     recorder.run_upkeep();
-    (
-        [(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")],
-        recorder.render(),
-    )
-        .into_response()
+    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], recorder.render()).into_response()
 }

@@ -20,14 +20,10 @@ pub(crate) async fn read_limited(
             StatusCode::PAYLOAD_TOO_LARGE,
             format!("The request body is larger than {max_bytes} bytes; send less."),
         )),
-        Ok(Err(_)) => Err((
-            StatusCode::BAD_REQUEST,
-            "The request body is incomplete; send it again.".to_owned(),
-        )),
-        Err(_) => Err((
-            StatusCode::REQUEST_TIMEOUT,
-            "The request body did not arrive in time; send it again.".to_owned(),
-        )),
+        Ok(Err(_)) => Err((StatusCode::BAD_REQUEST, "The request body is incomplete; send it again.".to_owned())),
+        Err(_) => {
+            Err((StatusCode::REQUEST_TIMEOUT, "The request body did not arrive in time; send it again.".to_owned()))
+        }
     }
 }
 
@@ -40,7 +36,5 @@ pub(crate) fn parse_form<T: DeserializeOwned>(body: &[u8]) -> Option<T> {
 /// What follows `before` in a path, decoded.
 pub(crate) fn path_after(uri: &Uri, before: &str) -> String {
     let raw = uri.path().split_once(before).map_or("", |(_, rest)| rest);
-    percent_encoding::percent_decode_str(raw)
-        .decode_utf8_lossy()
-        .into_owned()
+    percent_encoding::percent_decode_str(raw).decode_utf8_lossy().into_owned()
 }

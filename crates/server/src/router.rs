@@ -173,17 +173,9 @@ fn connection(stream: TcpStream, router: Router) -> impl GracefulConnection<Erro
         tracing::debug!(%error, "could not set TCP_NODELAY");
     }
     let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIMEOUT);
-    builder
-        .http2()
-        .timer(TokioTimer::new())
-        .keep_alive_interval(Some(HEAD_TIMEOUT));
-    builder
-        .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router))
-        .into_owned()
+    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(HEAD_TIMEOUT));
+    builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).into_owned()
 }
 
 /// Waits for the stop, then for running calls and their responses, then ends the streams.

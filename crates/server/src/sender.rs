@@ -36,9 +36,7 @@ fn is_own_origin(origin: &str, headers: &HeaderMap, public_url: &str) -> bool {
     let public = public_url.parse::<Uri>().ok();
     let is_public = public.is_some_and(|public| {
         public.scheme_str() == Some(scheme)
-            && public
-                .authority()
-                .is_some_and(|known| known.as_str().eq_ignore_ascii_case(authority))
+            && public.authority().is_some_and(|known| known.as_str().eq_ignore_ascii_case(authority))
     });
     addressed || is_public
 }
@@ -54,9 +52,8 @@ mod tests {
     use http::HeaderValue;
 
     fn headers(given: &[(&'static str, &'static str)]) -> HeaderMap {
-        let given = given
-            .iter()
-            .map(|(name, value)| (http::HeaderName::from_static(name), HeaderValue::from_static(value)));
+        let given =
+            given.iter().map(|(name, value)| (http::HeaderName::from_static(name), HeaderValue::from_static(value)));
         given.collect()
     }
 
@@ -76,16 +73,9 @@ mod tests {
             (vec![host, ("origin", "http://127.0.0.1:3000")], false),
             (vec![host, own, ("sec-fetch-site", "same-site")], false),
             (vec![host, own, ("sec-fetch-site", "cross-site")], false),
-            (
-                vec![host, ("origin", "https://evil.example"), ("sec-fetch-site", "none")],
-                false,
-            ),
+            (vec![host, ("origin", "https://evil.example"), ("sec-fetch-site", "none")], false),
         ] {
-            assert_eq!(
-                is_own_page(&headers(&given), "https://tribune.example.org/t"),
-                is_own,
-                "{given:?}"
-            );
+            assert_eq!(is_own_page(&headers(&given), "https://tribune.example.org/t"), is_own, "{given:?}");
         }
     }
 

@@ -37,13 +37,8 @@ pub struct Supervisor {
 impl Supervisor {
     /// Nothing runs before [`Supervisor::start`].
     pub(crate) fn new(sources: &[Arc<dyn Source>]) -> Self {
-        let failures = sources
-            .iter()
-            .map(|source| (source.name().to_owned(), Failure::default()));
-        Self {
-            failures: failures.collect(),
-            ..Self::default()
-        }
+        let failures = sources.iter().map(|source| (source.name().to_owned(), Failure::default()));
+        Self { failures: failures.collect(), ..Self::default() }
     }
 
     /// Starts one task per source. Must be called within a runtime, and once.
@@ -58,10 +53,7 @@ impl Supervisor {
 
     /// The status of a source, degraded while its background task fails.
     pub(crate) fn status(&self, source: &dyn Source) -> SourceStatus {
-        let failure = self
-            .failures
-            .get(source.name())
-            .and_then(|failure| failure.lock().clone());
+        let failure = self.failures.get(source.name()).and_then(|failure| failure.lock().clone());
         let Some(failure) = failure else {
             return source.status();
         };
@@ -113,14 +105,7 @@ async fn supervise(source: Arc<dyn Source>, stop: CancellationToken, failure: Fa
         metrics::counter!("tribune_source_restarts_total", "source" => name.clone(), "cause" => cause).increment(1);
         let delay = backoff(failures, jitter());
         failures += 1;
-        tracing::error!(
-            source = name,
-            cause,
-            reason,
-            failures,
-            ?delay,
-            "background task failed; restarting it"
-        );
+        tracing::error!(source = name, cause, reason, failures, ?delay, "background task failed; restarting it");
         *failure.lock() = Some(format!("background task failed and is being restarted: {reason}"));
         if stop.run_until_cancelled(sleep(delay)).await.is_none() {
             return;
@@ -130,9 +115,7 @@ async fn supervise(source: Arc<dyn Source>, stop: CancellationToken, failure: Fa
 
 /// Doubles from one second to a minute; the jitter takes away up to half of it.
 fn backoff(failures: u32, jitter: f64) -> Duration {
-    let delay = FIRST_DELAY
-        .saturating_mul(2_u32.saturating_pow(failures))
-        .min(MAX_DELAY);
+    let delay = FIRST_DELAY.saturating_mul(2_u32.saturating_pow(failures)).min(MAX_DELAY);
     delay.mul_f64(1.0 - jitter.clamp(0.0, 1.0) / 2.0)
 }
 
@@ -249,11 +232,7 @@ mod tests {
             starts.recv().await.expect("started");
         }
         supervisor.tasks.wait().await;
-        assert_eq!(
-            supervisor.status(&*source),
-            SourceStatus::Ready,
-            "it has nothing left to do"
-        );
+        assert_eq!(supervisor.status(&*source), SourceStatus::Ready, "it has nothing left to do");
     }
 
     #[tokio::test(start_paused = true)]

@@ -58,15 +58,9 @@ pub enum Parliament {
 /// Builds the source of `kind = "speeches"`.
 pub fn build(config: &Config, environment: &Environment) -> Result<Built> {
     let rules = config.rules();
-    let reading = Reading {
-        fields: config.fields.clone(),
-        ..reading(rules.clone())
-    };
+    let reading = Reading { fields: config.fields.clone(), ..reading(rules.clone()) };
     let defaults = collection();
-    let collection = Collection {
-        duplicates: config.duplicates.unwrap_or(defaults.duplicates),
-        ..defaults
-    };
+    let collection = Collection { duplicates: config.duplicates.unwrap_or(defaults.duplicates), ..defaults };
     let folder = || environment.folder(&config.name, &config.path, config.max_document_mb, reading.clone());
     let identity = Identity {
         name: &config.name,
@@ -102,12 +96,7 @@ impl Config {
 
 /// Whether a source is the one named [`KNOWN_NAME`], or, without one, the first of its kind.
 fn is_first(name: &str, sources: &[(String, String)]) -> bool {
-    let names = || {
-        sources
-            .iter()
-            .filter(|(kind, _)| kind == "speeches")
-            .map(|(_, name)| name)
-    };
+    let names = || sources.iter().filter(|(kind, _)| kind == "speeches").map(|(_, name)| name);
     let first = names().find(|name| *name == KNOWN_NAME).or_else(|| names().next());
     first.is_none_or(|first| first == name)
 }

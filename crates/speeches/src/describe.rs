@@ -13,11 +13,7 @@ pub(crate) fn search(holdings: &Holdings, names: &ToolNames) -> String {
     let extent = extent(holdings);
     let about = holdings.facts.description.as_deref().unwrap_or_default();
     let about = clip(about.trim_end_matches('.'), 120);
-    let about = if about.is_empty() {
-        String::new()
-    } else {
-        format!(" ({about})")
-    };
+    let about = if about.is_empty() { String::new() } else { format!(" ({about})") };
     let options = options(holdings);
     bounded(format!(
         "Search {whose} ({extent}) for the passages that answer a question.\n\

@@ -127,10 +127,7 @@ fn speech<'a>(document: &'a Document, offset: usize, links: &Links) -> Speech<'a
         topic_tags,
         word_count,
         content_hash: take("content_hash"),
-        url: document
-            .url
-            .clone()
-            .unwrap_or_else(|| links.citation(&document.id, None)),
+        url: document.url.clone().unwrap_or_else(|| links.citation(&document.id, None)),
         metadata: JsonObject::new(),
         next_offset: None,
         total_bytes: None,
@@ -175,10 +172,7 @@ pub(crate) fn spec(names: &ToolNames, holdings: &Holdings) -> ToolSpec {
         output_schema: output_schema::<Speech<'_>>(),
         hints: Hints::READ,
         icon: Some(ICON.to_owned()),
-        display: CallDisplay {
-            progress: Some(("Reading a speech", "Read a speech")),
-            ..CallDisplay::default()
-        },
+        display: CallDisplay { progress: Some(("Reading a speech", "Read a speech")), ..CallDisplay::default() },
         aliases: vec![("id", "speech_id"), ("document_id", "speech_id"), ("url", "speech_id")],
     }
 }

@@ -75,15 +75,9 @@ impl SearchSpeeches {
         };
         let mut conditions = Vec::new();
         for field in ["party", "chamber"] {
-            conditions.extend(text_of(field).map(|value| Condition::Is {
-                field: field.to_owned(),
-                value,
-            }));
+            conditions.extend(text_of(field).map(|value| Condition::Is { field: field.to_owned(), value }));
         }
-        conditions.extend(text_of("speaker").map(|part| Condition::Holds {
-            field: "speaker".to_owned(),
-            part,
-        }));
+        conditions.extend(text_of("speaker").map(|part| Condition::Holds { field: "speaker".to_owned(), part }));
         let date = |name: &str| text_of(name).map(|text| self.date(name, &text)).transpose();
         let (from, until) = (date("start_date")?, date("end_date")?);
         if let (Some(from), Some(until)) = (from, until)
@@ -151,12 +145,7 @@ impl Tool for SearchSpeeches {
             format!("{left_out} further results did not fit into one answer; narrow the search or lower limit")
         });
         let count = speeches.len();
-        let answer = Answer {
-            speeches,
-            total_count: count,
-            query: &query,
-            note,
-        };
+        let answer = Answer { speeches, total_count: count, query: &query, note };
         ToolOutput::structured(&answer, count)
     }
 }
@@ -237,15 +226,9 @@ pub(crate) fn spec(names: &ToolNames, holdings: &Holdings) -> ToolSpec {
         })),
         output_schema: output_schema::<Answer<'_>>(),
         // Not idempotent: results change when speeches are added.
-        hints: Hints {
-            idempotent: false,
-            ..Hints::READ
-        },
+        hints: Hints { idempotent: false, ..Hints::READ },
         icon: Some(ICON.to_owned()),
-        display: CallDisplay {
-            progress: Some(("Searching speeches", "Searched speeches")),
-            ..CallDisplay::default()
-        },
+        display: CallDisplay { progress: Some(("Searching speeches", "Searched speeches")), ..CallDisplay::default() },
         aliases: vec![("q", "query"), ("top_k", "limit"), ("max_results", "limit")],
     }
 }

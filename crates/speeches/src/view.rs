@@ -28,9 +28,7 @@ const SHOWN_ELSEWHERE: [&str; 14] = [
 pub(crate) fn speech(reading: Reading, document: &Document, collection: &str, snapshot: &Snapshot) -> Result<Reading> {
     let fields = &document.metadata;
     let date = reading.date.map(long_date);
-    let debate = ["subdebate", "debate"]
-        .into_iter()
-        .find_map(|name| Some((name, fields.get(name)?)));
+    let debate = ["subdebate", "debate"].into_iter().find_map(|name| Some((name, fields.get(name)?)));
     let mut groups = reading.groups;
     if let Some((name, Some(debate))) = debate.map(|(name, debate)| (name, debate.as_str())) {
         let others = snapshot.others_of_day(document, name, debate)?;
@@ -78,10 +76,8 @@ fn reference(fields: &JsonObject) -> Option<String> {
 /// `Jane Citizen, ‘Title’, House of Representatives, 12 June 2019, Hansard p. 4.`, without unknown parts.
 fn cite_as(fields: &JsonObject, title: &str, date: Option<String>, collection: &str) -> String {
     let on_record = field(fields, "hansard_reference");
-    let record_dates = on_record
-        .as_ref()
-        .zip(date.as_ref())
-        .is_some_and(|(record, date)| record.contains(date.as_str()));
+    let record_dates =
+        on_record.as_ref().zip(date.as_ref()).is_some_and(|(record, date)| record.contains(date.as_str()));
     let mut parts: Vec<String> = Vec::new();
     parts.extend(author(fields).map(|(_, name)| name));
     parts.push(cited_title(title));

@@ -35,10 +35,7 @@ pub(crate) fn check(url: &str) -> Result<()> {
         return Err(unreadable());
     }
     let parameters = after_host.split_once('?').map_or("", |(_, parameters)| parameters);
-    parameters
-        .split('&')
-        .filter(|parameter| !parameter.is_empty())
-        .try_for_each(check_parameter)
+    parameters.split('&').filter(|parameter| !parameter.is_empty()).try_for_each(check_parameter)
 }
 
 pub(crate) fn unreadable() -> Error {
@@ -72,17 +69,12 @@ fn check_parameter(parameter: &str) -> Result<()> {
 /// Compared without decoding: an encoded name counts as unknown.
 fn is_known(name: &str) -> bool {
     PARAMETERS.contains(&name)
-        || name
-            .strip_prefix("options[")
-            .and_then(|rest| rest.strip_suffix(']'))
-            .is_some_and(is_plain)
+        || name.strip_prefix("options[").and_then(|rest| rest.strip_suffix(']')).is_some_and(is_plain)
 }
 
 fn is_plain(name: &str) -> bool {
     (1..=MAX_NAME_BYTES).contains(&name.len())
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || b"_-.".contains(&byte))
+        && name.bytes().all(|byte| byte.is_ascii_lowercase() || b"_-.".contains(&byte))
 }
 
 #[cfg(test)]
@@ -107,10 +99,7 @@ mod tests {
     fn errors_quote_only_parameter_names() {
         let cases = [
             ("postgres://db/x?password=hunter", "\"env:NAME\" or \"file:PATH\""),
-            (
-                "postgres://db/x?sslmode=require&sslpassword=hunter",
-                "the parameter sslpassword,",
-            ),
+            ("postgres://db/x?sslmode=require&sslpassword=hunter", "the parameter sslpassword,"),
             ("postgres://db/x?passwd=hunter&sslmode=require", "the parameter passwd,"),
             ("postgres://db/x?p%61ssword=hunter", "cannot be read"),
             ("postgres://db/x?pass\tword=hunter", "cannot be read"),

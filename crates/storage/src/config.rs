@@ -49,9 +49,7 @@ mod tests {
     use super::*;
 
     fn backend(url: Option<&str>) -> Result<Backend> {
-        let config = Config {
-            url: url.map(str::to_owned),
-        };
+        let config = Config { url: url.map(str::to_owned) };
         config.backend(Path::new("dir"), Path::new("data"))
     }
 
@@ -65,10 +63,7 @@ mod tests {
             (Some("sqlite:///x/a.db"), "/x/a.db"),
         ] {
             let backend = backend(url).expect("a file");
-            assert!(
-                matches!(&backend, Backend::Sqlite(file) if file == Path::new(path)),
-                "{url:?}"
-            );
+            assert!(matches!(&backend, Backend::Sqlite(file) if file == Path::new(path)), "{url:?}");
         }
         let server = backend(Some("postgres://ann@db/tribune")).expect("a server");
         assert!(matches!(server, Backend::Postgres(url) if url == "postgres://ann@db/tribune"));

@@ -34,12 +34,7 @@ pub(crate) struct Database {
 
 impl Database {
     pub(crate) fn new(location: Location) -> Self {
-        Self {
-            location,
-            opened: OnceCell::new(),
-            last_failure: Mutex::new(None),
-            closed: AtomicBool::new(false),
-        }
+        Self { location, opened: OnceCell::new(), last_failure: Mutex::new(None), closed: AtomicBool::new(false) }
     }
 
     pub(crate) async fn read(&self, statement: Statement) -> Result<Vec<Row>> {
@@ -88,9 +83,9 @@ impl Database {
         }
         let opened = match &self.location {
             Location::Sqlite(location) => Sqlite::open(location).await.map(OpenDatabase::Sqlite),
-            Location::Postgres(location) => Postgres::open(location)
-                .await
-                .map(|opened| OpenDatabase::Postgres(Arc::new(opened))),
+            Location::Postgres(location) => {
+                Postgres::open(location).await.map(|opened| OpenDatabase::Postgres(Arc::new(opened)))
+            }
         };
         opened.inspect_err(|failure| self.remember(failure))
     }

@@ -226,9 +226,7 @@ impl Write for Exchange {
         let old = Statement::new("DELETE FROM grant_secrets WHERE grant_id = $1 AND expires_at <= $2");
         connection.fetch(old.bind(grant.id.as_str()).bind(self.now)).await?;
         let extend = Statement::new("UPDATE grants SET expires_at = $2 WHERE id = $1 AND expires_at < $2");
-        connection
-            .fetch(extend.bind(grant.id.as_str()).bind(self.expires_at))
-            .await?;
+        connection.fetch(extend.bind(grant.id.as_str()).bind(self.expires_at)).await?;
         for new in &self.new {
             connection.fetch(insert(&grant.id, new)).await?;
         }

@@ -114,9 +114,7 @@ impl Store {
             Backend::Sqlite(path) => Location::Sqlite(SqliteLocation::new(&path)?),
             Backend::Postgres(url) => Location::Postgres(Box::new(PostgresLocation::new(&url)?)),
         };
-        Ok(Self {
-            database: Arc::new(Database::new(location)),
-        })
+        Ok(Self { database: Arc::new(Database::new(location)) })
     }
 
     /// Checks that the database can be used. Creates or migrates its tables first if needed.

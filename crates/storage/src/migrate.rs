@@ -35,9 +35,7 @@ pub(crate) async fn migrate(connection: &mut Connection<'_>) -> Result<(), Failu
     begin_exclusive(connection).await?;
     // Another process may have migrated meanwhile.
     let version = version(connection).await?;
-    connection
-        .script("CREATE TABLE IF NOT EXISTS tribune_schema (version BIGINT NOT NULL PRIMARY KEY)")
-        .await?;
+    connection.script("CREATE TABLE IF NOT EXISTS tribune_schema (version BIGINT NOT NULL PRIMARY KEY)").await?;
     for (number, migration) in (1..).zip(&MIGRATIONS).filter(|(number, _)| *number > version) {
         connection
             .script(match connection {

@@ -29,20 +29,13 @@ pub(crate) struct Permit<'s, C> {
 
 impl<C> ConnectionPool<C> {
     pub(crate) fn new(count: usize, first: C) -> Self {
-        Self {
-            count,
-            limit: Semaphore::new(count),
-            idle: Mutex::new(vec![(first, Instant::now())]),
-        }
+        Self { count, limit: Semaphore::new(count), idle: Mutex::new(vec![(first, Instant::now())]) }
     }
 
     /// Waits until fewer than `count` connections are in use.
     pub(crate) async fn acquire(&self) -> Result<Permit<'_, C>> {
         match self.limit.acquire().await {
-            Ok(permit) => Ok(Permit {
-                pool: self,
-                _permit: permit,
-            }),
+            Ok(permit) => Ok(Permit { pool: self, _permit: permit }),
             Err(_) => Err(error::closed()),
         }
     }

@@ -48,11 +48,7 @@ impl PostgresLocation {
         let database = options.get_database().unwrap_or(options.get_username());
         let name = match options.get_socket() {
             Some(socket) => format!("PostgreSQL at {}, database {database}", socket.display()),
-            None => format!(
-                "PostgreSQL at {}:{}, database {database}",
-                options.get_host(),
-                options.get_port()
-            ),
+            None => format!("PostgreSQL at {}:{}, database {database}", options.get_host(), options.get_port()),
         };
         let options = match options.get_application_name() {
             Some(_) => options,
@@ -88,10 +84,7 @@ impl Postgres {
         timeout(TIMEOUT, migrate(&mut Connection::Postgres(&mut connection)))
             .await
             .map_err(|_| error::timed_out(&place.name))??;
-        Ok(Self {
-            place: place.clone(),
-            pool: ConnectionPool::new(CONNECTIONS, connection),
-        })
+        Ok(Self { place: place.clone(), pool: ConnectionPool::new(CONNECTIONS, connection) })
     }
 
     pub(crate) async fn read(&self, statement: Statement) -> Result<Vec<Row>> {
@@ -102,8 +95,7 @@ impl Postgres {
     pub(crate) async fn write<W: Write>(self: &Arc<Self>, write: W) -> Result<W::Output> {
         let this = Arc::clone(self);
         let task = tokio::spawn(async move { this.write_to_the_end(&write).await });
-        task.await
-            .map_err(|error| Error::internal("a change to the database failed unexpectedly").caused_by(error))?
+        task.await.map_err(|error| Error::internal("a change to the database failed unexpectedly").caused_by(error))?
     }
 
     pub(crate) async fn close(&self) {
@@ -160,10 +152,7 @@ impl Postgres {
             Ok(outcome) => outcome,
             Err(_) => {
                 drop(self.pool.drain());
-                Err(error::unknown_outcome(format!(
-                    "{}: no answer in time",
-                    self.place.name
-                )))
+                Err(error::unknown_outcome(format!("{}: no answer in time", self.place.name)))
             }
         }
     }
@@ -215,10 +204,7 @@ async fn transact<W: Write>(write: &W, connection: &mut Connection<'_>) -> Resul
     connection.script("BEGIN").await?;
     match write.run(connection).await {
         Ok(output) => {
-            connection
-                .script("COMMIT")
-                .await
-                .map_err(Failure::outcome_unknown_if_lost)?;
+            connection.script("COMMIT").await.map_err(Failure::outcome_unknown_if_lost)?;
             Ok(output)
         }
         Err(failure) => {

@@ -3,10 +3,7 @@
 /// Equal for texts that differ only in case. Folds letter by letter, so that part of a word folds as in the whole word;
 /// both forms of the Greek sigma become one.
 pub(crate) fn fold(text: &str) -> String {
-    text.chars()
-        .flat_map(char::to_lowercase)
-        .map(|letter| if letter == 'ς' { 'σ' } else { letter })
-        .collect()
+    text.chars().flat_map(char::to_lowercase).map(|letter| if letter == 'ς' { 'σ' } else { letter }).collect()
 }
 
 /// Separates the fields of a search text, so that no word is found across two of them.

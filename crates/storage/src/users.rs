@@ -40,16 +40,12 @@ impl Users {
         if let Some(login) = &user.login {
             check_key("the name of a login", login)?;
         }
-        let statement = Statement::new(concat!(
-            "INSERT INTO users (",
-            columns!(),
-            ") VALUES ($1, $2, $3, $4, $5)"
-        ))
-        .bind(&user.name)
-        .bind(user.password.clone())
-        .bind(user.login.clone())
-        .bind(json(&user.groups)?)
-        .bind(user.created_at);
+        let statement = Statement::new(concat!("INSERT INTO users (", columns!(), ") VALUES ($1, $2, $3, $4, $5)"))
+            .bind(&user.name)
+            .bind(user.password.clone())
+            .bind(user.login.clone())
+            .bind(json(&user.groups)?)
+            .bind(user.created_at);
         self.database.write(statement).await.map(drop)
     }
 

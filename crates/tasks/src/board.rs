@@ -49,11 +49,7 @@ fn badges(task: &Task, today: Date) -> Vec<Badge> {
 }
 
 fn badge(label: &str, tone: Tone, meaning: &str) -> Badge {
-    Badge {
-        label: label.to_owned(),
-        tone,
-        meaning: Some(meaning.to_owned()),
-    }
+    Badge { label: label.to_owned(), tone, meaning: Some(meaning.to_owned()) }
 }
 
 fn facts(task: &Task, today: Date) -> Vec<Figure> {
@@ -135,13 +131,9 @@ mod tests {
         assert_eq!(labels(&board), ["pending", "high priority", "overdue"]);
         assert_eq!(board.panels[0].content, Content::Markdown("Twice a *day*.".to_owned()));
         assert_eq!(due(&board).note.as_deref(), Some("yesterday"));
-        let Content::Figures(facts) = &board.panels[1].content else {
-            panic!("facts")
-        };
-        let facts: Vec<_> = facts
-            .iter()
-            .map(|fact| (&*fact.label, fact.value.as_ref().map(|value| &*value.text)))
-            .collect();
+        let Content::Figures(facts) = &board.panels[1].content else { panic!("facts") };
+        let facts: Vec<_> =
+            facts.iter().map(|fact| (&*fact.label, fact.value.as_ref().map(|value| &*value.text))).collect();
         assert_eq!(
             facts,
             [
@@ -179,10 +171,7 @@ mod tests {
         let free = due(&board(&task, time(NOW)));
         assert_eq!((free.value, free.note.as_deref()), (None, Some("no day is set")));
         task.due_date = Some(Date::MIN);
-        assert!(
-            !labels(&board(&task, Timestamp::MAX)).contains(&"overdue"),
-            "it is done"
-        );
+        assert!(!labels(&board(&task, Timestamp::MAX)).contains(&"overdue"), "it is done");
         task.completed_at = None;
         assert!(labels(&board(&task, Timestamp::MAX)).contains(&"overdue"));
     }

@@ -40,11 +40,7 @@ pub struct TasksSource {
 
 impl TasksSource {
     pub fn new(store: tribune_storage::Tasks, origin: String, links: Links, clock: Arc<dyn Clock>) -> Self {
-        Self {
-            tasks: Tasks { store, links, clock },
-            origin,
-            unavailable: Mutex::default(),
-        }
+        Self { tasks: Tasks { store, links, clock }, origin, unavailable: Mutex::default() }
     }
 
     /// Reads a task that does not exist, so that readiness reflects whether the database answers.
@@ -65,18 +61,13 @@ impl TasksSource {
         if !asked.is_empty() {
             return self.tasks.store.find(owner, asked, MAX_CANDIDATES).await;
         }
-        let open = TaskFilter {
-            completed: Some(false),
-            ..TaskFilter::default()
-        };
+        let open = TaskFilter { completed: Some(false), ..TaskFilter::default() };
         Ok(self.tasks.store.list(owner, &open, limit, None).await?.tasks)
     }
 
     /// The task of an id, if it is the caller's.
     async fn own(&self, id: &DocumentId, cx: &CallContext) -> Result<Option<Task>> {
-        let key = (id.scheme() == SCHEME)
-            .then(|| Uuid::try_parse(id.key()).ok())
-            .flatten();
+        let key = (id.scheme() == SCHEME).then(|| Uuid::try_parse(id.key()).ok()).flatten();
         let (Some(key), Some(owner)) = (key, cx.owner()) else {
             return Ok(None);
         };

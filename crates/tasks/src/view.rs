@@ -20,20 +20,12 @@ pub struct TaskView<'a> {
 
 impl<'a> TaskView<'a> {
     pub fn of(task: &'a Task, links: &Links) -> Self {
-        Self {
-            task,
-            status: status(task),
-            url: links.citation(&document_id(task.id), None),
-        }
+        Self { task, status: status(task), url: links.citation(&document_id(task.id), None) }
     }
 }
 
 pub fn status(task: &Task) -> &'static str {
-    if task.completed_at.is_some() {
-        "completed"
-    } else {
-        "pending"
-    }
+    if task.completed_at.is_some() { "completed" } else { "pending" }
 }
 
 pub fn document_id(id: Uuid) -> DocumentId {

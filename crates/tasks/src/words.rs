@@ -16,26 +16,17 @@ const MAX_WORDS: usize = 16;
 pub fn asked(query: &str) -> Vec<String> {
     let mut seen = BTreeSet::new();
     let words = tokens(query).filter(|word| !IDLE.contains(&word.as_str()));
-    words
-        .filter(|word| seen.insert(word.clone()))
-        .map(|word| stem(&word).to_owned())
-        .take(MAX_WORDS)
-        .collect()
+    words.filter(|word| seen.insert(word.clone())).map(|word| stem(&word).to_owned()).take(MAX_WORDS).collect()
 }
 
 /// The part of a word that its forms share: `tomatoes` and `tomato` are one.
 fn stem(word: &str) -> &str {
     let long = |stem: &&str| stem.chars().count() >= 4;
-    ["ing", "es", "s"]
-        .iter()
-        .find_map(|ending| word.strip_suffix(ending).filter(long))
-        .unwrap_or(word)
+    ["ing", "es", "s"].iter().find_map(|ending| word.strip_suffix(ending).filter(long)).unwrap_or(word)
 }
 
 fn tokens(text: &str) -> impl Iterator<Item = String> {
-    text.split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .map(str::to_lowercase)
+    text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase)
 }
 
 /// Whether a query says that it is about tasks, whatever else it says.
@@ -46,16 +37,8 @@ pub fn means_tasks(query: &str) -> bool {
 /// How much of what is asked for begins a word of the task, from 0 to 1.
 pub fn coverage(task: &Task, asked: &[String]) -> f32 {
     let fields = [Some(&task.title), task.description.as_ref(), task.category.as_ref()];
-    let words: Vec<String> = fields
-        .into_iter()
-        .flatten()
-        .chain(&task.tags)
-        .flat_map(|field| tokens(field))
-        .collect();
-    let found = asked
-        .iter()
-        .filter(|wanted| words.iter().any(|word| word.starts_with(wanted.as_str())))
-        .count();
+    let words: Vec<String> = fields.into_iter().flatten().chain(&task.tags).flat_map(|field| tokens(field)).collect();
+    let found = asked.iter().filter(|wanted| words.iter().any(|word| word.starts_with(wanted.as_str()))).count();
     if asked.is_empty() {
         return 1.0;
     }

@@ -63,13 +63,7 @@ impl TradingAccount {
     pub(super) fn new(settings: Settings, signer: Signer, rest: Rest, market: Arc<dyn Market>) -> Result<Self> {
         let journal = Journal::open(&settings.journal, rest.clock().monotonic())?;
         for pending in journal.unresolved.list() {
-            let UnresolvedOrder {
-                action,
-                symbol,
-                time,
-                order,
-                ..
-            } = &pending;
+            let UnresolvedOrder { action, symbol, time, order, .. } = &pending;
             tracing::warn!(?action, symbol, %order, %time, "the journal does not say what became of an order; look with binance_get_order");
         }
         Ok(Self {
@@ -95,9 +89,7 @@ impl TradingAccount {
     /// A read-only request about the account.
     pub(super) async fn ask<T>(&self, request: Request, read: fn(&[u8]) -> Decoded<T>) -> Result<Stamped<T>> {
         let rest = self.rest.for_reading();
-        rest.signed(&self.signer, Method::GET, request, read)
-            .await
-            .map_err(exchange_error)
+        rest.signed(&self.signer, Method::GET, request, read).await.map_err(exchange_error)
     }
 
     /// The answer of a tool.
@@ -110,10 +102,7 @@ impl TradingAccount {
         let (parameter, value) = order.parameter();
         let request = Request::new(Endpoint::Order).symbol(symbol).map_err(exchange_error)?;
         let request = request.with(parameter, &value);
-        let found = self
-            .rest
-            .signed(&self.signer, Method::GET, request, answers::order)
-            .await;
+        let found = self.rest.signed(&self.signer, Method::GET, request, answers::order).await;
         let outcome = match &found {
             Ok(state) => {
                 let [client, number] = state.value.names();
@@ -169,10 +158,7 @@ impl TradingAccount {
 
     /// Lets the exchange check an order without placing it.
     pub(super) async fn test<T>(&self, request: Request, read: fn(&[u8]) -> Decoded<T>) -> Result<Stamped<T>> {
-        self.rest
-            .signed(&self.signer, Method::POST, request, read)
-            .await
-            .map_err(exchange_error)
+        self.rest.signed(&self.signer, Method::POST, request, read).await.map_err(exchange_error)
     }
 
     /// Checks an order against our limits, the exchange's rules and current prices.
@@ -229,14 +215,7 @@ impl TradingAccount {
     }
 
     async fn send(&self, change: Change, cx: &CallContext) -> Result<Changed> {
-        let Change {
-            action,
-            method,
-            request,
-            read,
-            order,
-            described,
-        } = change;
+        let Change { action, method, request, read, order, described } = change;
         let mut entry = self.entry(Event::Intent, action, order, described, cx);
         let intent = self.record(&entry).await;
         intent.map_err(|error| Error::internal(format!("nothing was sent: {error}")).caused_by(error))?;
@@ -260,10 +239,7 @@ impl TradingAccount {
         if let Err(error) = &recorded {
             tracing::error!(%error, ?action, order = %entry.order, "an outcome is not in the journal");
         }
-        Ok(Changed {
-            order: outcome.map_err(|error| explain(error, &entry))?,
-            journal_failed: recorded.is_err(),
-        })
+        Ok(Changed { order: outcome.map_err(|error| explain(error, &entry))?, journal_failed: recorded.is_err() })
     }
 }
 

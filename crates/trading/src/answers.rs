@@ -68,10 +68,7 @@ impl OrderState {
     }
 
     pub(super) fn names(&self) -> [OrderName; 2] {
-        [
-            OrderName::Client(self.client_order_id.clone()),
-            OrderName::Number(self.order_id),
-        ]
+        [OrderName::Client(self.client_order_id.clone()), OrderName::Number(self.order_id)]
     }
 }
 

@@ -116,10 +116,7 @@ mod tests {
         for (text, expected) in [
             ("", "needs `max_order_notional`"),
             ("max_order_notional = \"50\"", "needs `api_key`"),
-            (
-                "max_order_notional = \"50\"\napi_key = \"abc\"",
-                "write \"env:NAME\" or \"file:PATH\"",
-            ),
+            ("max_order_notional = \"50\"\napi_key = \"abc\"", "write \"env:NAME\" or \"file:PATH\""),
             ("max_order_notional = \"fifty\"", "not a decimal number"),
             ("max_order_notional = \"-50\"", "must be more than zero"),
             ("max_order_notional = \"0\"", "must be more than zero"),

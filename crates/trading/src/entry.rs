@@ -104,12 +104,6 @@ pub(super) fn read_back(path: &Path, mut each: impl FnMut(Entry)) -> io::Result<
         return Ok(None);
     }
     let named = named.join(", ");
-    let more = if more > 0 {
-        format!(" and {more} more")
-    } else {
-        String::new()
-    };
-    Ok(Some(format!(
-        "the journal of orders is incomplete: line {named}{more} cannot be read"
-    )))
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Ok(Some(format!("the journal of orders is incomplete: line {named}{more} cannot be read")))
 }

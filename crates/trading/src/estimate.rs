@@ -44,13 +44,7 @@ impl Order {
             None => (limit, "the limit price"),
         };
         let notional = product(price, quantity)?;
-        Ok(Estimate {
-            notional,
-            counted: notional,
-            price: Some(price.decimal()),
-            worst_price: Some(limit),
-            basis,
-        })
+        Ok(Estimate { notional, counted: notional, price: Some(price.decimal()), worst_price: Some(limit), basis })
     }
 
     fn at_market(&self, depth: &Depth, size: Size) -> Result<Estimate> {
@@ -168,11 +162,7 @@ mod tests {
     fn limit_price_bounds_the_estimate() {
         assert_eq!(estimated(&limit("BUY", "1000")), pair("2000", "2000"));
         assert_eq!(estimated(&limit("SELL", "160")), pair("320", "320"));
-        assert_eq!(
-            estimated(&limit("SELL", "1")),
-            pair("300", "300"),
-            "it is made at the bid"
-        );
+        assert_eq!(estimated(&limit("SELL", "1")), pair("300", "300"), "it is made at the bid");
         assert!(limit("BUY", "151").crosses(&book()) && !limit("BUY", "150").crosses(&book()));
         assert!(limit("SELL", "150").crosses(&book()) && !limit("SELL", "151").crosses(&book()));
     }
@@ -182,10 +172,7 @@ mod tests {
         // 1·151 + 8·500 = 4151, where the best ask alone says 1359.
         assert_eq!(estimated(&market("BUY", "9")), pair("4151", "4151"));
         let estimate = market("BUY", "2").estimate(&book()).expect("estimate");
-        assert_eq!(
-            (estimate.price, estimate.worst_price),
-            (Some(Decimal::new(3255, 1)), Some(price("500")))
-        );
+        assert_eq!((estimate.price, estimate.worst_price), (Some(Decimal::new(3255, 1)), Some(price("500"))));
         // 2·150 + 2·10 = 320 are received for what 600 are bid for now.
         assert_eq!(estimated(&market("SELL", "4")), pair("320", "600"));
         // 300 come from the first level, 20 from the second: again 4 are sold.
@@ -200,18 +187,12 @@ mod tests {
             error.message().to_owned()
         };
         assert!(refused(&market("BUY", "102"), &book()).contains("known only as far as 500"));
-        let partly = Depth {
-            ask_reach: Some(price("151")),
-            ..book()
-        };
+        let partly = Depth { ask_reach: Some(price("151")), ..book() };
         assert!(market("BUY", "1").estimate(&partly).is_ok());
         assert!(refused(&market("BUY", "1.001"), &partly).contains("order less, or use a limit"));
         let empty = depth(&[("150", "2")], &[]);
         assert!(refused(&market("BUY", "1"), &empty).contains("the book has no asks"));
-        let huge = order(
-            "BUY",
-            json!({"type": "LIMIT", "price": "92233720368", "quantity": "99999999999999999999"}),
-        );
+        let huge = order("BUY", json!({"type": "LIMIT", "price": "92233720368", "quantity": "99999999999999999999"}));
         assert!(refused(&huge, &book()).contains("is too large"));
     }
 
@@ -219,11 +200,7 @@ mod tests {
     fn amount_to_spend_counts_as_itself() {
         assert_eq!(estimated(&spend("BUY", "12.5")), pair("12.5", "12.5"));
         let beyond = spend("BUY", "999999").estimate(&book()).expect("estimate");
-        assert_eq!(
-            (beyond.counted.to_string(), beyond.price),
-            ("999999".to_owned(), None),
-            "no price is invented"
-        );
+        assert_eq!((beyond.counted.to_string(), beyond.price), ("999999".to_owned(), None), "no price is invented");
         let unknown = spend("BUY", "5").estimate(&Depth::default()).expect("estimate");
         assert_eq!(unknown.price, None);
     }

@@ -56,11 +56,7 @@ impl Journal {
         if let Some(gap) = &gap {
             tracing::warn!("{gap}; earlier orders may be missing in previews");
         }
-        Ok(Self {
-            file: Arc::new(Mutex::new(file)),
-            history: history.of_earlier_runs(gap),
-            unresolved,
-        })
+        Ok(Self { file: Arc::new(Mutex::new(file)), history: history.of_earlier_runs(gap), unresolved })
     }
 
     /// Returns when the line is on disk.
@@ -188,11 +184,7 @@ mod tests {
         let text = std::fs::read_to_string(&path).expect("text");
         let events: Vec<_> = text
             .lines()
-            .map(|line| {
-                serde_json::from_str::<serde_json::Value>(line)
-                    .ok()
-                    .map(|line| line["event"].clone())
-            })
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).ok().map(|line| line["event"].clone()))
             .collect();
         assert_eq!(events, [Some("intent".into()), None, Some("unknown".into())]);
     }
@@ -220,10 +212,7 @@ mod tests {
             return;
         };
         let journal = Journal::open(Path::new(&path), Instant::now()).expect("journal");
-        let long = |length: usize| Entry {
-            caller: "x".repeat(length),
-            ..entry(Event::Intent)
-        };
+        let long = |length: usize| Entry { caller: "x".repeat(length), ..entry(Event::Intent) };
         journal.record(&long(400), Instant::now()).await.expect("it fits");
         assert!(journal.record(&long(2_000), Instant::now()).await.is_err());
         assert!(journal.record(&long(2_000), Instant::now()).await.is_err());

@@ -100,11 +100,7 @@ pub(super) struct OrderArguments {
 #[serde(tag = "type")]
 pub(super) enum Terms {
     #[serde(rename = "LIMIT")]
-    Limit {
-        quantity: Quantity,
-        price: Price,
-        time_in_force: TimeInForce,
-    },
+    Limit { quantity: Quantity, price: Price, time_in_force: TimeInForce },
     /// A quantity of the base asset at the market price.
     #[serde(rename = "MARKET")]
     Market { quantity: Quantity },
@@ -131,15 +127,11 @@ impl Order {
     pub(super) fn read(args: &OrderArguments) -> Result<Self> {
         let quantity = number("quantity", &args.quantity, Quantity::parse, Quantity::is_zero)?;
         let price = number("price", &args.price, Price::parse, |price| price.units() == 0)?;
-        let spend = number("quote_quantity", &args.quote_quantity, Notional::parse, |money| {
-            money.units() == 0
-        })?;
+        let spend = number("quote_quantity", &args.quote_quantity, Notional::parse, |money| money.units() == 0)?;
         let terms = match (args.kind, quantity, spend, price) {
-            (Kind::Limit, Some(quantity), None, Some(price)) => Terms::Limit {
-                quantity,
-                price,
-                time_in_force: args.time_in_force.unwrap_or_default(),
-            },
+            (Kind::Limit, Some(quantity), None, Some(price)) => {
+                Terms::Limit { quantity, price, time_in_force: args.time_in_force.unwrap_or_default() }
+            }
             (Kind::Limit, ..) => {
                 return refuse("a LIMIT order needs `price` and `quantity`, and no `quote_quantity`");
             }
@@ -150,11 +142,7 @@ impl Order {
             (Kind::Market, None, Some(quote_quantity), _) => Terms::MarketFor { quote_quantity },
             (Kind::Market, ..) => return refuse("a MARKET order needs either `quantity` or `quote_quantity`"),
         };
-        Ok(Self {
-            symbol: args.symbol.clone(),
-            side: args.side,
-            terms,
-        })
+        Ok(Self { symbol: args.symbol.clone(), side: args.side, terms })
     }
 
     /// Adds the exchange's parameters.
@@ -192,22 +180,16 @@ impl Order {
             && let Some(tick) = rules.tick_size.filter(|tick| tick.units() > 0)
             && price.units() % tick.units() != 0
         {
-            return refuse(format_args!(
-                "the price {price} is not a multiple of the tick size {tick}"
-            ));
+            return refuse(format_args!("the price {price} is not a multiple of the tick size {tick}"));
         }
         if let Terms::Limit { quantity, .. } | Terms::Market { quantity } = self.terms {
             check_quantity(rules, quantity)?;
         }
         if let Some(least) = rules.min_notional.filter(|least| notional < *least) {
-            return refuse(format_args!(
-                "it is worth about {notional} {quote}; the exchange wants at least {least}"
-            ));
+            return refuse(format_args!("it is worth about {notional} {quote}; the exchange wants at least {least}"));
         }
         if let Some(most) = rules.max_notional.filter(|most| notional > *most) {
-            return refuse(format_args!(
-                "it is worth about {notional} {quote}; the exchange takes at most {most}"
-            ));
+            return refuse(format_args!("it is worth about {notional} {quote}; the exchange takes at most {most}"));
         }
         Ok(())
     }
@@ -221,9 +203,9 @@ fn check_quantity(rules: &Symbol, quantity: Quantity) -> Result<()> {
         return refuse(format_args!("the quantity {quantity} is above the maximum {most}"));
     }
     match rules.step_size {
-        Some(step) if !step.is_zero() && quantity.units() % step.units() != 0 => refuse(format_args!(
-            "the quantity {quantity} is not a multiple of the step size {step}"
-        )),
+        Some(step) if !step.is_zero() && quantity.units() % step.units() != 0 => {
+            refuse(format_args!("the quantity {quantity} is not a multiple of the step size {step}"))
+        }
         _ => Ok(()),
     }
 }

@@ -217,9 +217,7 @@ fn unknown_token(account: &TradingAccount, name: &str, principal: &Principal) ->
 fn placed(account: &TradingAccount, changed: &Changed, note: Option<&str>) -> Result<ToolOutput> {
     let unwritten = changed.journal_failed.then(|| JOURNAL_FAILED.to_owned());
     let notes = changed.order.value.caveat().into_iter().chain(unwritten);
-    let note = notes
-        .chain(note.map(str::to_owned))
-        .reduce(|all, one| format!("{all}; {one}"));
+    let note = notes.chain(note.map(str::to_owned)).reduce(|all, one| format!("{all}; {one}"));
     let answer = changed.order.clone().map(|order| PlaceAnswer {
         status: Status::Placed,
         order: json!(order),

@@ -39,9 +39,7 @@ impl Preview {
 
     fn is_settled(&self) -> bool {
         let is_settled = |sending: &Sending| sending.clone().now_or_never().is_some();
-        self.slot
-            .try_lock()
-            .is_ok_and(|sent| sent.as_ref().is_some_and(is_settled))
+        self.slot.try_lock().is_ok_and(|sent| sent.as_ref().is_some_and(is_settled))
     }
 
     fn is_kept(&self, now: Instant) -> bool {
@@ -60,11 +58,7 @@ pub(super) struct Previews {
 
 impl Previews {
     pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self {
-            clock,
-            random: SystemRandom::new(),
-            kept: Mutex::default(),
-        }
+        Self { clock, random: SystemRandom::new(), kept: Mutex::default() }
     }
 
     fn kept(&self) -> MutexGuard<'_, IndexMap<String, Preview>> {
@@ -75,20 +69,14 @@ impl Previews {
     pub(super) fn issue(&self, order: &Order, principal: &Principal) -> Result<String> {
         let token = self.random_name("preview-")?;
         let now = self.clock.monotonic();
-        let preview = Preview {
-            order: order.clone(),
-            principal: principal.clone(),
-            issued: now,
-            slot: Slot::default(),
-        };
+        let preview =
+            Preview { order: order.clone(), principal: principal.clone(), issued: now, slot: Slot::default() };
         let mut kept = self.kept();
         kept.retain(|_, preview| preview.is_kept(now));
         if kept.len() >= MAX_KEPT {
             // Keep tokens of orders in progress.
             let oldest = |is: fn(&Preview) -> bool| kept.values().position(is);
-            let oldest = oldest(Preview::is_unused)
-                .or_else(|| oldest(Preview::is_settled))
-                .unwrap_or(0);
+            let oldest = oldest(Preview::is_unused).or_else(|| oldest(Preview::is_settled)).unwrap_or(0);
             kept.shift_remove_index(oldest);
         }
         kept.insert(token.clone(), preview);
@@ -146,9 +134,7 @@ pub(super) fn client_order_id(token: &str) -> String {
 }
 
 fn named(prefix: &str, bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .fold(prefix.to_owned(), |name, byte| format!("{name}{byte:02x}"))
+    bytes.iter().fold(prefix.to_owned(), |name, byte| format!("{name}{byte:02x}"))
 }
 
 #[cfg(test)]
@@ -162,9 +148,7 @@ mod tests {
         Order {
             symbol: "BTCUSDT".to_owned(),
             side: Side::Buy,
-            terms: Terms::Market {
-                quantity: Quantity::from_units(quantity),
-            },
+            terms: Terms::Market { quantity: Quantity::from_units(quantity) },
         }
     }
 

@@ -154,9 +154,7 @@ impl Listing {
         if let (Some(start), Some(end)) = (self.start_time, self.end_time)
             && start > end
         {
-            return Err(Error::invalid_argument(
-                "start_time is after end_time: give the earlier one as start_time",
-            ));
+            return Err(Error::invalid_argument("start_time is after end_time: give the earlier one as start_time"));
         }
         let request = Request::new(endpoint).symbol(&self.symbol);
         let request = request.and_then(|request| request.limit(self.limit, MAX_LISTED));

@@ -12,19 +12,9 @@ use super::answers::Answer;
 use super::order::OrderName;
 
 /// Reads an external account that changes all the time.
-pub(super) const LOOK: Hints = Hints {
-    read_only: true,
-    destructive: false,
-    idempotent: false,
-    open_world: true,
-};
+pub(super) const LOOK: Hints = Hints { read_only: true, destructive: false, idempotent: false, open_world: true };
 
-pub(super) const CHANGE: Hints = Hints {
-    read_only: false,
-    destructive: true,
-    idempotent: false,
-    open_world: true,
-};
+pub(super) const CHANGE: Hints = Hints { read_only: false, destructive: true, idempotent: false, open_world: true };
 
 /// The spec of a tool that takes `A` and answers with `O` and its times. `A` refuses unknown fields: ignoring one could change the
 /// meaning of an order.
@@ -111,9 +101,7 @@ impl OneOrder {
         match (self.order_id, &self.client_order_id) {
             (Some(number), None) => Ok(OrderName::Number(number)),
             (None, Some(name)) => Ok(OrderName::Client(name.clone())),
-            _ => Err(Error::invalid_argument(
-                "name the order by either order_id or client_order_id",
-            )),
+            _ => Err(Error::invalid_argument("name the order by either order_id or client_order_id")),
         }
     }
 }

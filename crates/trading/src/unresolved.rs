@@ -40,9 +40,7 @@ impl UnresolvedOrder {
 
     /// How long it may still arrive. The request was signed before we stopped waiting for its answer.
     pub(super) fn may_arrive_for(&self, now: Instant) -> Option<Duration> {
-        let passed = self
-            .given_up
-            .map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
+        let passed = self.given_up.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
         MAY_ARRIVE_FOR.checked_sub(passed).filter(|left| !left.is_zero())
     }
 }
@@ -163,21 +161,8 @@ mod tests {
         ];
         std::fs::write(&path, text.concat()).expect("journal");
         let journal = Journal::open(&path, Instant::now()).expect("journal");
-        let open: Vec<String> = journal
-            .unresolved
-            .list()
-            .iter()
-            .map(|pending| pending.order.to_string())
-            .collect();
-        assert_eq!(
-            open,
-            [
-                "client_order_id killed",
-                "client_order_id unknown",
-                "order_id 28",
-                "order_id 31"
-            ]
-        );
+        let open: Vec<String> = journal.unresolved.list().iter().map(|pending| pending.order.to_string()).collect();
+        assert_eq!(open, ["client_order_id killed", "client_order_id unknown", "order_id 28", "order_id 31"]);
     }
 
     #[test]

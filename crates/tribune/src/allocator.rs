@@ -18,10 +18,7 @@ pub fn give_back() {
         static LAST: Cell<Option<Instant>> = const { Cell::new(None) };
     }
     let now = Instant::now();
-    if LAST
-        .get()
-        .is_some_and(|last| now.duration_since(last) < GIVE_BACK_EVERY)
-    {
+    if LAST.get().is_some_and(|last| now.duration_since(last) < GIVE_BACK_EVERY) {
         return;
     }
     LAST.set(Some(now));

@@ -112,12 +112,10 @@ pub struct Serve {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    after_help = "Set `rest_url = \"http://ADDR\"` in the section `[market]` of tribune.toml to use it. \
+#[command(after_help = "Set `rest_url = \"http://ADDR\"` in the section `[market]` of tribune.toml to use it. \
 A recording has one message per line, `<receive_ns> <json>`: combined-stream messages (depth, trade, aggTrade, bookTicker, \
 kline) and REST depth snapshots; files may be gzipped. A recording that cannot be played is refused with the line and the \
-reason. The replay starts with the first subscription. GET /sim/state shows its progress, POST /sim/faults injects faults."
-)]
+reason. The replay starts with the first subscription. GET /sim/state shows its progress, POST /sim/faults injects faults.")]
 pub struct Sim {
     /// Address and port to listen on
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9330")]
@@ -281,8 +279,7 @@ docs/evaluation.md explains the figures and how to make a list of questions of y
 impl Eval {
     /// How many queries at most.
     pub fn limit(&self) -> usize {
-        self.limit_queries
-            .map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
+        self.limit_queries.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
     }
 }
 

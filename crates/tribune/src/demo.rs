@@ -59,9 +59,7 @@ impl Demo {
             .prefix("tribune-demo-")
             .tempdir()
             .context("the demo needs a temporary folder and could not create one")?;
-        CORPORA
-            .extract(dir.path())
-            .context("the demo's documents could not be unpacked")?;
+        CORPORA.extract(dir.path()).context("the demo's documents could not be unpacked")?;
         let exchange = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("the demo's exchange found no free port")?;
         Ok(Self { dir, exchange })
     }

@@ -35,20 +35,12 @@ pub fn start(common: &Common) -> anyhow::Result<LogGuard> {
         anyhow::anyhow!("--log `{filter}` is not a level or filter ({e}); use error, warn, info, debug or trace")
     })?;
     let gathered = Gathered::default();
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(gathered.clone());
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(gathered.clone());
     match common.log_format {
-        LogFormat::Text => lines
-            .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
-            .with_target(false)
-            .init(),
-        LogFormat::Json => lines
-            .json()
-            .flatten_event(true)
-            .with_current_span(false)
-            .with_span_list(false)
-            .init(),
+        LogFormat::Text => {
+            lines.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).with_target(false).init()
+        }
+        LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).init(),
     }
     let writer = gathered.clone();
     let thread = std::thread::Builder::new().name("log".to_owned()).spawn(move || {
@@ -57,10 +49,7 @@ pub fn start(common: &Common) -> anyhow::Result<LogGuard> {
             writer.write_out();
         }
     })?;
-    Ok(LogGuard {
-        gathered,
-        thread: Some(thread),
-    })
+    Ok(LogGuard { gathered, thread: Some(thread) })
 }
 
 #[derive(Clone, Default)]
@@ -87,10 +76,7 @@ impl Gathered {
         // There is nowhere to report that standard error cannot be written to.
         let _ = err.write_all(&bytes);
         if dropped > 0 {
-            let _ = writeln!(
-                err,
-                "{dropped} log lines were dropped because standard error was too slow"
-            );
+            let _ = writeln!(err, "{dropped} log lines were dropped because standard error was too slow");
         }
     }
 }

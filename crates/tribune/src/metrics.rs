@@ -3,16 +3,10 @@
 use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
 
 /// Upper bounds of histograms of durations.
-const SECONDS: [f64; 12] = [
-    0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 2.0, 10.0,
-];
+const SECONDS: [f64; 12] = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 2.0, 10.0];
 
-const METRICS: [&[(&str, &str)]; 4] = [
-    tribune_server::METRICS,
-    tribune_agent::METRICS,
-    tribune_market::METRICS,
-    tribune_reports::METRICS,
-];
+const METRICS: [&[(&str, &str)]; 4] =
+    [tribune_server::METRICS, tribune_agent::METRICS, tribune_market::METRICS, tribune_reports::METRICS];
 
 /// Must be called once, before anything is measured. As usual with Prometheus, the end of a name tells its kind.
 pub fn record() -> anyhow::Result<PrometheusHandle> {

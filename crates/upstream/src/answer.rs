@@ -14,14 +14,8 @@ const TRUNCATED: &str = "\n[cut here: the answer was longer]";
 pub(crate) fn read(server: &str, tool: &str, result: CallToolResult) -> Result<ToolOutput> {
     if result.is_error == Some(true) {
         let message = truncate(text(&result.content).trim(), MAX_ERROR_CHARS);
-        let reason = if message.is_empty() {
-            "it did not say why"
-        } else {
-            &message
-        };
-        return Err(Error::invalid_argument(format!(
-            "`{tool}` of server `{server}` failed: {reason}"
-        )));
+        let reason = if message.is_empty() { "it did not say why" } else { &message };
+        return Err(Error::invalid_argument(format!("`{tool}` of server `{server}` failed: {reason}")));
     }
     if let Some(structure @ Value::Object(_)) = &result.structured_content {
         let json = structure.to_string();
@@ -43,11 +37,7 @@ fn fit(text: &str) -> String {
     let room = MAX_ANSWER_BYTES - TRUNCATED.len() - 64;
     let mut used = 0_usize;
     let end = text.char_indices().find_map(|(at, c)| {
-        used += if matches!(c, '"' | '\\' | '\n' | '\t') {
-            2
-        } else {
-            c.len_utf8()
-        };
+        used += if matches!(c, '"' | '\\' | '\n' | '\t') { 2 } else { c.len_utf8() };
         (used > room).then_some(at)
     });
     match end {
@@ -80,9 +70,7 @@ fn item(block: &ContentBlock) -> String {
 }
 
 fn placeholder(kind: &str, mime: Option<&str>, bytes: usize) -> String {
-    let mime = mime
-        .map(|mime| format!("{}, ", single_line(mime, 60)))
-        .unwrap_or_default();
+    let mime = mime.map(|mime| format!("{}, ", single_line(mime, 60))).unwrap_or_default();
     format!("[{kind}, {mime}{}]", size(bytes))
 }
 
@@ -140,10 +128,7 @@ mod tests {
         let failed = json!({"content": [{"type": "text", "text": format!("no\u{7} such {}", "x".repeat(3_000))}], "isError": true});
         let error = answer(failed).expect_err("a failure");
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-        assert!(
-            error.message().starts_with("`t` of server `x` failed: no such xxx"),
-            "{error}"
-        );
+        assert!(error.message().starts_with("`t` of server `x` failed: no such xxx"), "{error}");
         assert!(error.message().chars().count() <= 2_100);
         let silent = answer(json!({"content": [], "isError": true})).expect_err("a failure");
         assert!(silent.message().ends_with("it did not say why"));

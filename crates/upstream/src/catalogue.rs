@@ -74,9 +74,7 @@ impl Catalogue {
             }
             match ToolListing::new(server, &tool) {
                 Ok(listing) => catalogue.tools.push(listing),
-                Err(why) => catalogue
-                    .rejected
-                    .push(format!("{}: {why}", single_line(&tool.name, 60))),
+                Err(why) => catalogue.rejected.push(format!("{}: {why}", single_line(&tool.name, 60))),
             }
         }
         for name in wanted.iter().filter(|&name| !seen.contains(name)) {
@@ -99,25 +97,15 @@ impl ToolListing {
             return Err(format!("its name has {} bytes", tool.name.len()));
         }
         let annotations = tool.annotations.clone().unwrap_or_default();
-        let remote_title = tool
-            .title
-            .as_deref()
-            .or(annotations.title.as_deref())
-            .unwrap_or_default();
+        let remote_title = tool.title.as_deref().or(annotations.title.as_deref()).unwrap_or_default();
         let titles = [remote_title, &tool.name, "Tool"].map(|title| single_line(title, MAX_TITLE_CHARS));
         let title = titles.into_iter().find(|title| !title.is_empty()).unwrap_or_default();
-        let description = truncate(
-            clean(tool.description.as_deref().unwrap_or_default()).trim(),
-            MAX_DESCRIPTION_CHARS,
-        );
+        let description =
+            truncate(clean(tool.description.as_deref().unwrap_or_default()).trim(), MAX_DESCRIPTION_CHARS);
         Ok(Self {
             remote_name: tool.name.to_string(),
             name: naming::prefixed(server, &tool.name),
-            description: if description.is_empty() {
-                title.clone()
-            } else {
-                description
-            },
+            description: if description.is_empty() { title.clone() } else { description },
             title,
             input_schema: checked_schema(&tool.input_schema)?,
             hints: hints(&annotations),
@@ -143,20 +131,11 @@ fn checked_schema(schema: &JsonObject) -> Result<JsonObject, String> {
     }
     let size = serde_json::to_string(schema).map_or(usize::MAX, |json| json.len());
     if size > MAX_SCHEMA_BYTES {
-        return Err(format!(
-            "its input schema has {size} bytes; {MAX_SCHEMA_BYTES} are allowed"
-        ));
+        return Err(format!("its input schema has {size} bytes; {MAX_SCHEMA_BYTES} are allowed"));
     }
     // Offline, so that a reference to another host is an error and never a request.
-    let checked = jsonschema::draft202012::options()
-        .offline()
-        .build(&Value::Object(schema.clone()));
-    checked.map_err(|error| {
-        format!(
-            "its input schema cannot be used: {}",
-            single_line(&error.to_string(), 200)
-        )
-    })?;
+    let checked = jsonschema::draft202012::options().offline().build(&Value::Object(schema.clone()));
+    checked.map_err(|error| format!("its input schema cannot be used: {}", single_line(&error.to_string(), 200)))?;
     let mut schema = schema.clone();
     clean_texts(&mut schema);
     Ok(schema)
@@ -200,17 +179,9 @@ mod tests {
     #[test]
     fn missing_annotations_get_protocol_defaults() {
         let listing = ToolListing::new("x", &named("do_it")).expect("an listing");
-        let worst = Hints {
-            read_only: false,
-            destructive: true,
-            idempotent: false,
-            open_world: true,
-        };
+        let worst = Hints { read_only: false, destructive: true, idempotent: false, open_world: true };
         assert_eq!(listing.hints, worst);
-        assert_eq!(
-            (listing.title.as_str(), listing.description.as_str()),
-            ("do_it", "do_it")
-        );
+        assert_eq!((listing.title.as_str(), listing.description.as_str()), ("do_it", "do_it"));
     }
 
     #[test]
@@ -223,14 +194,8 @@ mod tests {
         .expect("an listing");
         assert_eq!(listing.title, "A[1m B");
         assert_eq!(listing.description.chars().count(), 1000);
-        assert_eq!(
-            listing.input_schema["properties"]["a"],
-            json!({"enum": ["\u{7}"], "description": "xy"})
-        );
-        let reads = Hints {
-            idempotent: false,
-            ..Hints::READ
-        };
+        assert_eq!(listing.input_schema["properties"]["a"], json!({"enum": ["\u{7}"], "description": "xy"}));
+        let reads = Hints { idempotent: false, ..Hints::READ };
         assert_eq!(listing.hints, reads);
     }
 
@@ -240,14 +205,8 @@ mod tests {
             (json!({"type": "array"}), "not of the type"),
             (json!({}), "not of the type"),
             (json!({"type": "object", "x": "y".repeat(MAX_SCHEMA_BYTES)}), "bytes"),
-            (
-                json!({"type": "object", "properties": {"a": {"type": 7}}}),
-                "cannot be used",
-            ),
-            (
-                json!({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/s"}}}),
-                "cannot be used",
-            ),
+            (json!({"type": "object", "properties": {"a": {"type": 7}}}), "cannot be used"),
+            (json!({"type": "object", "properties": {"a": {"$ref": "http://127.0.0.1:1/s"}}}), "cannot be used"),
         ];
         for (schema, why) in cases {
             let problem = listing(json!({"name": "t", "inputSchema": schema})).expect_err(why);
@@ -259,16 +218,9 @@ mod tests {
     fn tools_are_sorted_and_problems_reported() {
         let tools = vec![named("b"), named("a"), named("b"), named("c")];
         let catalogue = Catalogue::new("x", tools, &["a".to_owned(), "z".to_owned()], false);
-        let names: Vec<&str> = catalogue
-            .tools
-            .iter()
-            .map(|listing| listing.remote_name.as_str())
-            .collect();
+        let names: Vec<&str> = catalogue.tools.iter().map(|listing| listing.remote_name.as_str()).collect();
         assert_eq!(names, ["a", "b", "c"]);
-        let problems = [
-            "z: the server does not list it",
-            "the list is longer: at most 200 tools on 20 pages are read",
-        ];
+        let problems = ["z: the server does not list it", "the list is longer: at most 200 tools on 20 pages are read"];
         assert_eq!(catalogue.rejected, problems);
     }
 }

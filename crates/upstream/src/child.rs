@@ -13,20 +13,8 @@ use crate::sanitize::{single_line, truncate};
 use crate::spec::ChildCommand;
 
 /// What programs need to run at all. Everything else, secrets above all, is passed explicitly (`env`).
-const INHERITED: [&str; 12] = [
-    "PATH",
-    "HOME",
-    "LANG",
-    "LC_ALL",
-    "LC_CTYPE",
-    "TMPDIR",
-    "TZ",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "SYSTEMROOT",
-    "TEMP",
-];
+const INHERITED: [&str; 12] =
+    ["PATH", "HOME", "LANG", "LC_ALL", "LC_CTYPE", "TMPDIR", "TZ", "USER", "LOGNAME", "SHELL", "SYSTEMROOT", "TEMP"];
 const MAX_LINE_BYTES: usize = 1_000;
 const MAX_REASON_CHARS: usize = 200;
 /// How long to wait for the rest of stderr after a child has ended.
@@ -71,11 +59,7 @@ pub(crate) fn spawn(server: &str, child: &ChildCommand) -> std::io::Result<(Toki
 fn command(child: &ChildCommand) -> Command {
     let mut command = Command::new(&child.program);
     command.args(&child.args).env_clear();
-    command.envs(
-        INHERITED
-            .iter()
-            .filter_map(|name| Some((name, std::env::var_os(name)?))),
-    );
+    command.envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
     command.envs(child.env.iter().map(|(name, value)| (name, value)));
     if let Some(cwd) = &child.cwd {
         command.current_dir(cwd);
@@ -138,17 +122,9 @@ mod tests {
             env: vec![("KEY".to_owned(), "v".to_owned())],
             cwd: None,
         });
-        let names: Vec<String> = command
-            .as_std()
-            .get_envs()
-            .map(|(name, _)| name.to_string_lossy().into_owned())
-            .collect();
-        assert!(
-            names
-                .iter()
-                .all(|name| name == "KEY" || INHERITED.contains(&name.as_str())),
-            "{names:?}"
-        );
+        let names: Vec<String> =
+            command.as_std().get_envs().map(|(name, _)| name.to_string_lossy().into_owned()).collect();
+        assert!(names.iter().all(|name| name == "KEY" || INHERITED.contains(&name.as_str())), "{names:?}");
         assert!(names.contains(&"KEY".to_owned()) && names.contains(&"PATH".to_owned()));
     }
 }

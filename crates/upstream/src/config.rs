@@ -93,9 +93,7 @@ impl Config {
 fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.len() <= MAX_NAME_CHARS
-        && name
-            .bytes()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_')
+        && name.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'_')
 }
 
 #[cfg(test)]
@@ -111,22 +109,10 @@ mod tests {
             (json!({"name": "x", "command": [" "]}), "empty `command`"),
             (json!({"name": "x", "url": "file:///etc/passwd"}), "needs a `url`"),
             (json!({"name": "x", "url": "http://a", "command": ["b"]}), "both"),
-            (
-                json!({"name": "x", "url": "example.org"}),
-                "\"https://example.org/mcp\"",
-            ),
-            (
-                json!({"name": "x", "command": ["b"], "token": "env:X"}),
-                "without a `url`",
-            ),
-            (
-                json!({"name": "x", "url": "http://a", "env": {"A": "b"}}),
-                "without a `command`",
-            ),
-            (
-                json!({"name": "x", "url": "http://a", "timeout_secs": 0}),
-                "between 1 and 3600",
-            ),
+            (json!({"name": "x", "url": "example.org"}), "\"https://example.org/mcp\""),
+            (json!({"name": "x", "command": ["b"], "token": "env:X"}), "without a `url`"),
+            (json!({"name": "x", "url": "http://a", "env": {"A": "b"}}), "without a `command`"),
+            (json!({"name": "x", "url": "http://a", "timeout_secs": 0}), "between 1 and 3600"),
         ] {
             let config: Config = serde_json::from_value(fields).expect("a configuration");
             let error = config.check().expect_err(message);

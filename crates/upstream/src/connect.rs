@@ -57,10 +57,7 @@ enum Kind {
 
 impl Failure {
     fn new(kind: Kind, reason: &str) -> Self {
-        Self {
-            reason: single_line(reason, MAX_REASON_CHARS),
-            kind,
-        }
+        Self { reason: single_line(reason, MAX_REASON_CHARS), kind }
     }
 
     fn from_handshake(error: &ClientInitializeError) -> Self {
@@ -123,9 +120,7 @@ impl ClientHandler for Client {
 /// servers reject, then the legacy one.
 pub(crate) async fn connect(spec: &ServerSpec, era: Option<Era>) -> Result<Connection, Failure> {
     let modern = vec![ProtocolVersion::LATEST];
-    let discover = ClientLifecycleMode::Discover {
-        preferred_versions: modern.clone(),
-    };
+    let discover = ClientLifecycleMode::Discover { preferred_versions: modern.clone() };
     match era {
         Some(Era::Modern) => attempt(spec, discover).await,
         Some(Era::Legacy) => attempt(spec, ClientLifecycleMode::Initialize).await,
@@ -146,9 +141,7 @@ pub(crate) async fn connect(spec: &ServerSpec, era: Option<Era>) -> Result<Conne
 
 async fn attempt(spec: &ServerSpec, lifecycle: ClientLifecycleMode) -> Result<Connection, Failure> {
     let list_changed = Arc::new(Notify::new());
-    let client = Client {
-        list_changed: Arc::clone(&list_changed),
-    };
+    let client = Client { list_changed: Arc::clone(&list_changed) };
     // With this much time rmcp has tried `initialize` too.
     let tries_both = matches!(lifecycle, ClientLifecycleMode::Auto { .. }) && spec.timeout > DISCOVER_TIMEOUT * 2;
     let mut last_stderr_line = LastStderrLine::default();
@@ -171,12 +164,7 @@ async fn attempt(spec: &ServerSpec, lifecycle: ClientLifecycleMode) -> Result<Co
         Ok(Ok(service)) => {
             // A cached list would hide that the tools have changed or the server is gone.
             service.set_response_cache_config(ClientCacheConfig::disabled()).await;
-            return Ok(Connection {
-                era: negotiated_era(&service),
-                service,
-                list_changed,
-                last_stderr_line,
-            });
+            return Ok(Connection { era: negotiated_era(&service), service, list_changed, last_stderr_line });
         }
         Ok(Err(error)) => Failure::from_handshake(&error),
         Err(_) if tries_both => Failure::new(Kind::Unreachable, "it did not answer in time"),

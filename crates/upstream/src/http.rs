@@ -105,17 +105,13 @@ pub(crate) fn transport(
     if is_local(&endpoint.url) {
         builder = builder.no_proxy();
     }
-    let client = builder
-        .build()
-        .map_err(|error| format!("cannot create an HTTP client: {}", HttpError::from(error)))?;
+    let client =
+        builder.build().map_err(|error| format!("cannot create an HTTP client: {}", HttpError::from(error)))?;
     let mut config = StreamableHttpClientTransportConfig::with_uri(endpoint.url.as_str());
     if let Some(bearer) = &endpoint.bearer {
         config = config.auth_header(bearer);
     }
-    Ok(StreamableHttpClientTransport::with_client(
-        BoundedClient(client),
-        config,
-    ))
+    Ok(StreamableHttpClientTransport::with_client(BoundedClient(client), config))
 }
 
 fn is_local(url: &str) -> bool {
@@ -127,10 +123,7 @@ fn is_local(url: &str) -> bool {
 /// Follows redirects such as `/mcp` to `/mcp/`. Other origins must not get the token, and other statuses drop the body.
 fn same_origin_redirects() -> Policy {
     Policy::custom(|attempt| {
-        let keeps_body = matches!(
-            attempt.status(),
-            StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
-        );
+        let keeps_body = matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
         let original = attempt.previous().first();
         let same_origin = original.is_some_and(|original| original.origin() == attempt.url().origin());
         if keeps_body && same_origin && attempt.previous().len() <= MAX_REDIRECTS {
@@ -217,9 +210,7 @@ fn with_headers(
     bearer: Option<String>,
     headers: HashMap<HeaderName, HeaderValue>,
 ) -> RequestBuilder {
-    let mut request = request
-        .header(ACCEPT, ACCEPTED_TYPES)
-        .headers(headers.into_iter().collect());
+    let mut request = request.header(ACCEPT, ACCEPTED_TYPES).headers(headers.into_iter().collect());
     if let Some(session) = session {
         request = request.header(SESSION, session.as_ref());
     }
@@ -231,11 +222,7 @@ fn with_headers(
 
 /// Reads a message, or a stream of them.
 async fn read_answer(response: Response, message: &ClientJsonRpcMessage) -> PostResult {
-    let session = response
-        .headers()
-        .get(SESSION)
-        .and_then(|id| id.to_str().ok())
-        .map(str::to_owned);
+    let session = response.headers().get(SESSION).and_then(|id| id.to_str().ok()).map(str::to_owned);
     if has_type(&response, "text/event-stream") {
         return Ok(StreamableHttpPostResponse::Sse(events(response), session));
     }
@@ -272,20 +259,15 @@ async fn read_error(response: Response, message: &ClientJsonRpcMessage, has_sess
         && !has_session
         && matches!(request.request, ClientRequest::DiscoverRequest(_))
     {
-        let error = answer.map_or_else(
-            || ErrorData::invalid_request(status_error.to_string(), None),
-            |answer| answer.error,
-        );
+        let error =
+            answer.map_or_else(|| ErrorData::invalid_request(status_error.to_string(), None), |answer| answer.error);
         return Ok(StreamableHttpPostResponse::Json(
             ServerJsonRpcMessage::error(error, Some(request.id.clone())),
             None,
         ));
     }
     match answer {
-        Some(error) => Ok(StreamableHttpPostResponse::Json(
-            ServerJsonRpcMessage::Error(error),
-            None,
-        )),
+        Some(error) => Ok(StreamableHttpPostResponse::Json(ServerJsonRpcMessage::Error(error), None)),
         None => Err(status_error.into()),
     }
 }

@@ -64,10 +64,8 @@ mod tests {
     fn duplicate_names_get_a_number() {
         let mut taken = HashSet::new();
         let long = "y".repeat(MAX_NAME_CHARS);
-        let names: Vec<String> = ["a_b", "a_b", "a_b_2", "a_b", &long, &long]
-            .iter()
-            .map(|wanted| unique(wanted, &mut taken))
-            .collect();
+        let names: Vec<String> =
+            ["a_b", "a_b", "a_b_2", "a_b", &long, &long].iter().map(|wanted| unique(wanted, &mut taken)).collect();
         let shortened = format!("{}_2", "y".repeat(48));
         assert_eq!(names, ["a_b", "a_b_2", "a_b_2_2", "a_b_3", &long, &shortened]);
     }

@@ -3,9 +3,7 @@
 /// Removes control characters and invisible ones: bidirectional marks, and tag characters that only a model would
 /// read. Keeps line breaks and tabs.
 pub(crate) fn clean(text: &str) -> String {
-    text.chars()
-        .filter(|c| matches!(c, '\n' | '\t') || !(c.is_control() || is_invisible(*c)))
-        .collect()
+    text.chars().filter(|c| matches!(c, '\n' | '\t') || !(c.is_control() || is_invisible(*c))).collect()
 }
 
 /// The cleaned text on one line, with single spaces, of at most `max_chars` characters.

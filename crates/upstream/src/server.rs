@@ -51,11 +51,7 @@ impl Server {
     pub(crate) fn new(spec: ServerSpec) -> Self {
         Self {
             spec,
-            state: Mutex::new(State {
-                status: Status::Connecting,
-                peer: None,
-                catalogue: Arc::default(),
-            }),
+            state: Mutex::new(State { status: Status::Connecting, peer: None, catalogue: Arc::default() }),
             suspect: Notify::new(),
             calls: TaskTracker::new(),
         }
@@ -83,11 +79,7 @@ impl Server {
     }
 
     pub(crate) fn set_down(&self, reason: String) {
-        *self.state() = State {
-            status: Status::Down(reason),
-            peer: None,
-            catalogue: Arc::default(),
-        };
+        *self.state() = State { status: Status::Down(reason), peer: None, catalogue: Arc::default() };
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

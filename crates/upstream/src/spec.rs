@@ -40,11 +40,6 @@ pub struct ChildCommand {
 
 impl ServerSpec {
     pub fn new(name: impl Into<String>, transport: Transport) -> Self {
-        Self {
-            name: name.into(),
-            transport,
-            timeout: DEFAULT_TIMEOUT,
-            tools: None,
-        }
+        Self { name: name.into(), transport, timeout: DEFAULT_TIMEOUT, tools: None }
     }
 }

@@ -70,12 +70,7 @@ impl Supervisor {
 
     /// Watches a connection until it is lost or Tribune stops, then closes it.
     async fn serve(&self, connection: Connection) {
-        let Connection {
-            service,
-            era,
-            list_changed,
-            last_stderr_line,
-        } = connection;
+        let Connection { service, era, list_changed, last_stderr_line } = connection;
         let peer = Arc::new(service.peer().clone());
         let close = service.cancellation_token();
         let ended = service.waiting().map(drop).shared();
@@ -169,10 +164,7 @@ async fn subscribe(peer: &Peer<RoleClient>, era: Era, list_changed: &Notify) -> 
         return std::future::pending().await;
     }
     loop {
-        if let Ok(mut subscription) = peer
-            .listen(SubscriptionFilter::builder().tools_list_changed().build())
-            .await
-        {
+        if let Ok(mut subscription) = peer.listen(SubscriptionFilter::builder().tools_list_changed().build()).await {
             while let Ok(Some(notification)) = subscription.next().await {
                 if matches!(notification, ServerNotification::ToolListChangedNotification(_)) {
                     list_changed.notify_one();

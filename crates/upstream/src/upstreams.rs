@@ -69,9 +69,7 @@ impl Upstreams {
     /// The state of each server, in the order of the configuration.
     pub fn statuses(&self) -> Vec<(String, Status)> {
         let servers = self.directory.servers.iter();
-        servers
-            .map(|server| (server.spec.name.clone(), server.status()))
-            .collect()
+        servers.map(|server| (server.spec.name.clone(), server.status())).collect()
     }
 
     /// Waits until each server is connected or has failed once, at most `within`.

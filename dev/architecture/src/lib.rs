@@ -15,11 +15,7 @@ pub fn module_graph(folder: &Path) -> Graph {
     };
     let text = std::fs::read_to_string(root).unwrap_or_default();
     let names = RootNames::new(&tokens(&text));
-    let mut graph: Graph = names
-        .modules
-        .iter()
-        .map(|name| (name.clone(), BTreeMap::new()))
-        .collect();
+    let mut graph: Graph = names.modules.iter().map(|name| (name.clone(), BTreeMap::new())).collect();
     for module in &names.modules {
         let mut files = Vec::new();
         collect(&src.join(format!("{module}.rs")), vec![module.clone()], &mut files);
@@ -119,9 +115,7 @@ impl RootNames {
                 continue;
             };
             for (place, name) in tree.iter().enumerate().skip(1) {
-                let ends = tree
-                    .get(place + 1)
-                    .is_none_or(|next| matches!(next.as_str(), "," | "}"));
+                let ends = tree.get(place + 1).is_none_or(|next| matches!(next.as_str(), "," | "}"));
                 if ends && is_identifier(name) {
                     exports.insert(name.clone(), module.clone());
                 }
@@ -337,15 +331,9 @@ mod tests {
     fn paths_to_the_root_are_found() {
         assert_eq!(references("use crate::a::{B, c::D};", &["x"]), ["a"]);
         assert_eq!(references("use crate::{a::{B, C}, d, E};", &["x"]), ["E", "a", "d"]);
-        assert_eq!(
-            references("use super::a; fn f() { super::super::b::g() }", &["x", "y"]),
-            ["b"]
-        );
+        assert_eq!(references("use super::a; fn f() { super::super::b::g() }", &["x", "y"]), ["b"]);
         assert_eq!(references("use super::a;", &["x"]), ["a"]);
-        assert_eq!(
-            references("mod inner { use super::a; use super::super::b; }", &["x"]),
-            ["b"]
-        );
+        assert_eq!(references("mod inner { use super::a; use super::super::b; }", &["x"]), ["b"]);
         assert_eq!(references("pub(crate) fn f(x: crate::a::B) {}", &["x"]), ["a"]);
     }
 
@@ -369,10 +357,7 @@ mod tests {
         let root = tokens("mod a; pub mod b; pub use a::{One, deep::Two as Three}; use b::Four;");
         let names = RootNames::new(&root);
         let module = |name: &str| names.module_of(name).unwrap_or_default();
-        assert_eq!(
-            ["a", "One", "Three", "Four", "Other"].map(module),
-            ["a", "a", "a", "b", ""]
-        );
+        assert_eq!(["a", "One", "Three", "Four", "Other"].map(module), ["a", "a", "a", "b", ""]);
     }
 
     #[test]

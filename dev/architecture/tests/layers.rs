@@ -21,18 +21,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("corpus", &["core", "page", "embed"]),
     ("speeches", &["core", "page", "embed", "corpus"]),
     ("feed", &["core", "page", "embed", "corpus"]),
-    (
-        "market",
-        &[
-            "core",
-            "page",
-            "binance",
-            "analytics",
-            "market-parts",
-            "market-resolve",
-            "citations",
-        ],
-    ),
+    ("market", &["core", "page", "binance", "analytics", "market-parts", "market-resolve", "citations"]),
     ("reports", MARKET),
     ("trading", MARKET),
     ("tasks", &["core", "page", "storage"]),
@@ -54,17 +43,9 @@ const COMPOSITION_ROOT: &str = "tribune";
 fn crates() -> Vec<(String, PathBuf)> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../crates");
     let entries = std::fs::read_dir(&folder).expect("the crates").flatten();
-    let folders = entries
-        .map(|entry| entry.path())
-        .filter(|path| path.join("Cargo.toml").is_file());
-    let mut crates: Vec<(String, PathBuf)> = folders
-        .map(|path| {
-            (
-                path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
-                path,
-            )
-        })
-        .collect();
+    let folders = entries.map(|entry| entry.path()).filter(|path| path.join("Cargo.toml").is_file());
+    let mut crates: Vec<(String, PathBuf)> =
+        folders.map(|path| (path.file_name().unwrap_or_default().to_string_lossy().into_owned(), path)).collect();
     crates.sort();
     assert!(crates.len() > 5, "{} has no crates", folder.display());
     crates
@@ -79,9 +60,7 @@ fn dependencies(folder: &Path) -> BTreeSet<String> {
         if line.starts_with('[') {
             is_dependencies = line.ends_with("dependencies]") && !line.contains("dev-");
         } else if let Some(name) = line.strip_prefix("tribune-").filter(|_| is_dependencies) {
-            let end = name
-                .find(|c: char| !c.is_alphanumeric() && c != '-')
-                .unwrap_or(name.len());
+            let end = name.find(|c: char| !c.is_alphanumeric() && c != '-').unwrap_or(name.len());
             found.insert(name[..end].to_owned());
         }
     }
@@ -94,9 +73,7 @@ fn crates_depend_only_on_lower_layers() {
     let mut wrong = Vec::new();
     for (name, folder) in crates().iter().filter(|(name, _)| name != COMPOSITION_ROOT) {
         let Some(allowed) = layers.get(name.as_str()) else {
-            wrong.push(format!(
-                "{name} is not in LAYERS: add it with the crates it may depend on"
-            ));
+            wrong.push(format!("{name} is not in LAYERS: add it with the crates it may depend on"));
             continue;
         };
         for dependency in dependencies(folder) {

@@ -40,10 +40,7 @@ impl Answer {
     /// The `result` member, which the peers put into their own messages.
     pub fn result(&self) -> Result<Value> {
         let mut message = self.message()?;
-        message
-            .get_mut("result")
-            .map(Value::take)
-            .context("an answer without a result")
+        message.get_mut("result").map(Value::take).context("an answer without a result")
     }
 }
 
@@ -114,9 +111,7 @@ async fn ask(connection: &mut Connection, request: &[u8]) -> Result<Answer> {
     let response = connection.exchange(request).await?;
     Check::knowing(response.body).check(&response)?;
     let answer = Answer {
-        content_type: response
-            .header("content-type")
-            .context("an answer without Content-Type")?,
+        content_type: response.header("content-type").context("an answer without Content-Type")?,
         body: String::from_utf8(response.body.to_vec()).context("the answer is not UTF-8")?,
     };
     // The load generator only searches for words; here the message is parsed once.
@@ -127,10 +122,7 @@ async fn ask(connection: &mut Connection, request: &[u8]) -> Result<Answer> {
 
 fn prepared(result: &Value) -> Answer {
     let message = json!({ "jsonrpc": "2.0", "id": 1, "result": result });
-    Answer {
-        content_type: "application/json".to_owned(),
-        body: message.to_string(),
-    }
+    Answer { content_type: "application/json".to_owned(), body: message.to_string() }
 }
 
 fn list_result() -> Value {

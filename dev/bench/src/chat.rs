@@ -109,11 +109,7 @@ fn chunk(delta: &Value, finish: &str) -> String {
         let chunk = json!({"id": "c", "object": "chat.completion.chunk", "created": 0, "model": "instant", "choices": [choice]});
         format!("data: {chunk}\n\n")
     };
-    format!(
-        "{}{}data: [DONE]\n\n",
-        part(delta, None),
-        part(&json!({}), Some(finish))
-    )
+    format!("{}{}data: [DONE]\n\n", part(delta, None), part(&json!({}), Some(finish)))
 }
 
 fn http_post(addr: SocketAddr, path: &str, body: &Value) -> Vec<u8> {

@@ -64,10 +64,8 @@ struct Bench<'a> {
 pub async fn run(args: &CompareArgs) -> Result<()> {
     let bench = Bench::prepare(args).await?;
     let kinds = bench.kinds()?;
-    let mut rows: Vec<Row> = Workload::ALL
-        .iter()
-        .flat_map(|&workload| kinds.iter().map(move |&kind| Row::new(kind, workload)))
-        .collect();
+    let mut rows: Vec<Row> =
+        Workload::ALL.iter().flat_map(|&workload| kinds.iter().map(move |&kind| Row::new(kind, workload))).collect();
     for round in 0..usize::from(args.rounds) {
         for step in 0..kinds.len() {
             // Each round starts with another server, so that none is always
@@ -91,15 +89,7 @@ impl<'a> Bench<'a> {
         eprintln!("answers: {}", answers.origin);
         let answers_file = dir.path().join("answers.json");
         answers.save(&answers_file)?;
-        Ok(Self {
-            args,
-            load_average: report::load_average(),
-            dir,
-            queries,
-            tribune,
-            answers,
-            answers_file,
-        })
+        Ok(Self { args, load_average: report::load_average(), dir, queries, tribune, answers, answers_file })
     }
 
     fn kinds(&self) -> Result<Vec<Kind>> {
@@ -180,9 +170,7 @@ async fn answers(tribune: Option<&Tribune>, dir: &Path, queries: &[String]) -> R
     };
     let log = dir.join("tribune-capture.log");
     let server = tribune.start(&log, TRIBUNE_READY_LIMIT).await?;
-    let answers = Answers::capture(&server, queries)
-        .await
-        .context("capture Tribune's answers")?;
+    let answers = Answers::capture(&server, queries).await.context("capture Tribune's answers")?;
     server.stop().await?;
     Ok(answers)
 }

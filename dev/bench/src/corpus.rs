@@ -164,10 +164,7 @@ pub fn write_documents(path: &Path, count: usize, queries: usize) -> Result<Docu
     }
     out.flush().context("write the documents")?;
     let bytes = fs::metadata(path).context("size of the corpus")?.len();
-    Ok(Documents {
-        bytes,
-        queries: shuffled(&mut rng, made.list),
-    })
+    Ok(Documents { bytes, queries: shuffled(&mut rng, made.list) })
 }
 
 fn document(rng: &mut Rng, vocabulary: &Vocabulary, number: usize) -> Document {

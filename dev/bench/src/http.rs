@@ -36,10 +36,7 @@ impl Response<'_> {
         let mut headers = [httparse::EMPTY_HEADER; MAX_HEADERS];
         let mut response = httparse::Response::new(&mut headers);
         response.parse(self.head).ok()?;
-        let found = response
-            .headers
-            .iter()
-            .find(|header| header.name.eq_ignore_ascii_case(name))?;
+        let found = response.headers.iter().find(|header| header.name.eq_ignore_ascii_case(name))?;
         String::from_utf8(found.value.to_vec()).ok()
     }
 }
@@ -64,11 +61,7 @@ impl Connection {
     pub async fn open(addr: SocketAddr) -> Result<Self> {
         let stream = TcpStream::connect(addr).await.context("connect")?;
         stream.set_nodelay(true).context("set TCP_NODELAY")?;
-        Ok(Self {
-            stream,
-            raw: Vec::with_capacity(16 << 10),
-            unchunked: Vec::new(),
-        })
+        Ok(Self { stream, raw: Vec::with_capacity(16 << 10), unchunked: Vec::new() })
     }
 
     /// Sends one prepared request and reads its whole answer.
@@ -171,10 +164,7 @@ fn framing(headers: &[httparse::Header<'_>]) -> Result<Framing> {
             return Ok(Framing::Length(text.parse().context("Content-Length")?));
         }
         if header.name.eq_ignore_ascii_case("transfer-encoding") {
-            ensure!(
-                header.value.eq_ignore_ascii_case(b"chunked"),
-                "unknown transfer encoding"
-            );
+            ensure!(header.value.eq_ignore_ascii_case(b"chunked"), "unknown transfer encoding");
             return Ok(Framing::Chunked);
         }
     }

@@ -52,20 +52,13 @@ impl Check {
 
     /// A check for answers that are not JSON-RPC: good ones contain this.
     pub fn holding(word: &'static [u8]) -> Self {
-        Self {
-            result: Finder::new(word),
-            error_is_innocent: true,
-            ..Self::strict()
-        }
+        Self { result: Finder::new(word), error_is_innocent: true, ..Self::strict() }
     }
 
     /// A check that knows the good answer `sample`.
     pub fn knowing(sample: &[u8]) -> Self {
         let check = Self::strict();
-        Self {
-            error_is_innocent: check.error.find(sample).is_some(),
-            ..check
-        }
+        Self { error_is_innocent: check.error.find(sample).is_some(), ..check }
     }
 
     pub fn check(&self, response: &Response<'_>) -> Result<()> {
@@ -73,11 +66,7 @@ impl Check {
         let shown = || String::from_utf8_lossy(&body[..body.len().min(300)]);
         ensure!(response.status == 200, "status {}: {}", response.status, shown());
         ensure!(self.result.find(body).is_some(), "no \"result\": {}", shown());
-        ensure!(
-            self.error_is_innocent || self.error.find(body).is_none(),
-            "\"error\" in the answer: {}",
-            shown()
-        );
+        ensure!(self.error_is_innocent || self.error.find(body).is_none(), "\"error\" in the answer: {}", shown());
         ensure!(self.tool_error.find(body).is_none(), "tool error: {}", shown());
         Ok(())
     }
@@ -197,11 +186,7 @@ pub async fn run_once_each(target: Target, limit: Duration) -> Result<Measured> 
 
 fn start(target: Target, phase: u8, next: Option<AtomicUsize>) -> (Arc<Job>, JoinSet<Tally>) {
     let connections = target.connections;
-    let job = Arc::new(Job {
-        target,
-        phase: AtomicU8::new(phase),
-        next,
-    });
+    let job = Arc::new(Job { target, phase: AtomicU8::new(phase), next });
     let mut lanes = JoinSet::new();
     for lane in 0..connections {
         lanes.spawn(drive(Arc::clone(&job), lane));
@@ -235,11 +220,7 @@ async fn drive(job: Arc<Job>, lane: usize) -> Tally {
     let mut sent = 0;
     let mut connection = None;
     // Spread over one interval, so that paced lanes do not all ask at once.
-    let share = job
-        .target
-        .pace
-        .unwrap_or_default()
-        .mul_f64(lane as f64 / job.target.connections as f64);
+    let share = job.target.pace.unwrap_or_default().mul_f64(lane as f64 / job.target.connections as f64);
     let mut due = Instant::now() + share;
     while let Some(index) = job.next(lane, sent) {
         sent += 1;
@@ -299,12 +280,7 @@ impl Window {
         let server_cpu = process::cpu_time(self.pid)?.saturating_sub(self.server);
         let client_cpu = process::cpu_time(std::process::id())?.saturating_sub(self.client);
         let machine = process::machine_time()?.saturating_sub(self.machine);
-        Ok(Spent {
-            elapsed,
-            server_cpu,
-            client_cpu,
-            other_cpu: machine.saturating_sub(server_cpu + client_cpu),
-        })
+        Ok(Spent { elapsed, server_cpu, client_cpu, other_cpu: machine.saturating_sub(server_cpu + client_cpu) })
     }
 }
 

@@ -1,10 +1,7 @@
 //! Measures Tribune's HTTP serving and its retrieval beside peers that do less, and its order books,
 //! on one machine and in one run. See `tribune-bench --help`.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "benchmarks and fixtures use the machine's clock"
-)]
+#![allow(clippy::disallowed_methods, reason = "benchmarks and fixtures use the machine's clock")]
 
 mod answers;
 mod chat;
@@ -98,10 +95,7 @@ fn main() -> Result<()> {
 /// one core. A signal ends it by dropping it, and with it every child process
 /// and temporary directory.
 fn measure(work: impl Future<Output = Result<()>>) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .context("start the runtime")?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().context("start the runtime")?;
     runtime.block_on(async {
         let mut terminate = signal(SignalKind::terminate()).context("watch for SIGTERM")?;
         tokio::select! {

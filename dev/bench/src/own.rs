@@ -34,11 +34,7 @@ impl Memory {
                 .with_context(|| format!("no {name} in /proc/self/status"))?;
             Ok(kib * 1024)
         };
-        Ok(Self {
-            resident: field("VmRSS:")?,
-            own: field("RssAnon:")?,
-            peak: field("VmHWM:")?,
-        })
+        Ok(Self { resident: field("VmRSS:")?, own: field("RssAnon:")?, peak: field("VmHWM:")? })
     }
 }
 

@@ -68,12 +68,7 @@ impl Server {
     ) -> Result<Self> {
         let child = spawn(program, args, log)?;
         let pid = child.id().context("the child ended at once")?;
-        let mut server = Self {
-            addr,
-            pid,
-            child,
-            log: log.to_owned(),
-        };
+        let mut server = Self { addr, pid, child, log: log.to_owned() };
         server.wait_ready(limit).await?;
         Ok(server)
     }
@@ -211,11 +206,7 @@ pub fn cpu_time(pid: u32) -> Result<Duration> {
 pub fn machine_time() -> Result<Duration> {
     let stat = fs::read_to_string("/proc/stat").context("read /proc/stat")?;
     let line = stat.lines().next().context("empty /proc/stat")?;
-    let fields: Vec<u64> = line
-        .split_whitespace()
-        .skip(1)
-        .map_while(|field| field.parse().ok())
-        .collect();
+    let fields: Vec<u64> = line.split_whitespace().skip(1).map_while(|field| field.parse().ok()).collect();
     let [user, nice, system, _, _, _, _, stolen, ..] = fields[..] else {
         bail!("unexpected /proc/stat");
     };
@@ -223,9 +214,7 @@ pub fn machine_time() -> Result<Duration> {
 }
 
 fn ticks(count: u64) -> Result<Duration> {
-    let rate = sysconf(SysconfVar::CLK_TCK)
-        .context("sysconf")?
-        .context("the system gives no clock tick")?;
+    let rate = sysconf(SysconfVar::CLK_TCK).context("sysconf")?.context("the system gives no clock tick")?;
     Ok(Duration::from_secs_f64(count as f64 / rate as f64))
 }
 
@@ -260,10 +249,7 @@ pub fn memory(pid: u32) -> Result<Memory> {
             .and_then(|number| number.parse().ok())
             .with_context(|| format!("no {name} in /proc/{pid}/status"))
     };
-    Ok(Memory {
-        now_kib: field("VmRSS:")?,
-        peak_kib: field("VmHWM:")?,
-    })
+    Ok(Memory { now_kib: field("VmRSS:")?, peak_kib: field("VmHWM:")? })
 }
 
 fn read_proc(pid: u32, file: &str) -> Result<String> {

@@ -47,11 +47,7 @@ impl Workload {
 }
 
 fn search_requests(addr: SocketAddr, queries: &[String]) -> Vec<Vec<u8>> {
-    queries
-        .iter()
-        .enumerate()
-        .map(|(index, query)| search_request(addr, index + 1, query))
-        .collect()
+    queries.iter().enumerate().map(|(index, query)| search_request(addr, index + 1, query)).collect()
 }
 
 /// Every two words of the queries, together with a third: thousands of queries over the same words.
@@ -60,9 +56,7 @@ fn recombined(queries: &[String]) -> Vec<String> {
     let words: Vec<&str> = queries.iter().flat_map(|query| query.split_whitespace()).collect();
     let pairs = words.iter().enumerate().flat_map(|(at, first)| {
         let third = words[(at * 7 + 3) % words.len()];
-        words[at + 1..]
-            .iter()
-            .map(move |second| format!("{first} {second} {third}"))
+        words[at + 1..].iter().map(move |second| format!("{first} {second} {third}"))
     });
     pairs.take(MOST).collect()
 }

@@ -31,11 +31,7 @@ pub struct Row {
 
 impl Row {
     pub fn new(kind: Kind, workload: Workload) -> Self {
-        Self {
-            kind,
-            workload,
-            samples: Vec::new(),
-        }
+        Self { kind, workload, samples: Vec::new() }
     }
 
     /// Over all rounds: a median would hide them.

@@ -59,9 +59,8 @@ pub async fn run(args: &ScaleArgs) -> Result<()> {
     eprintln!("indexing");
     let limit = Duration::from_secs(args.index_limit);
     let log = dir.path().join("index.log");
-    let indexed = process::run_to_end(&tribune.program, &tribune.index_args(), &log, limit)
-        .await
-        .context("tribune index")?;
+    let indexed =
+        process::run_to_end(&tribune.program, &tribune.index_args(), &log, limit).await.context("tribune index")?;
 
     eprintln!("starting the server");
     let mut server = tribune.start(&dir.path().join("serve.log"), READY_LIMIT).await?;
@@ -104,14 +103,8 @@ async fn send(server: &Server, queries: &[String], connections: usize) -> Result
         .enumerate()
         .map(|(index, query)| protocol::search_request(server.addr, index + 1, query))
         .collect();
-    let target = Target {
-        addr: server.addr,
-        pid: server.pid,
-        requests,
-        connections,
-        pace: None,
-        check: Check::strict(),
-    };
+    let target =
+        Target { addr: server.addr, pid: server.pid, requests, connections, pace: None, check: Check::strict() };
     load::run_once_each(target, QUERIES_LIMIT).await
 }
 
@@ -132,18 +125,9 @@ fn index_facts(args: &ScaleArgs, bytes: u64, indexed: &Finished) -> [(&'static s
     let wall = indexed.elapsed.as_secs_f64();
     let cpu = indexed.cpu.as_secs_f64();
     [
-        (
-            "Corpus",
-            format!("{} documents, {:.1} MB of JSONL", args.docs, bytes as f64 / 1e6),
-        ),
+        ("Corpus", format!("{} documents, {:.1} MB of JSONL", args.docs, bytes as f64 / 1e6)),
         ("Indexing", format!("{wall:.2} s, {:.0} documents/s", docs / wall)),
-        (
-            "Indexing per core",
-            format!("{cpu:.2} s of CPU, {:.0} documents per CPU second", docs / cpu),
-        ),
-        (
-            "Indexing peak RSS",
-            format!("{:.1} MiB", indexed.peak_kib as f64 / 1024.0),
-        ),
+        ("Indexing per core", format!("{cpu:.2} s of CPU, {:.0} documents per CPU second", docs / cpu)),
+        ("Indexing peak RSS", format!("{:.1} MiB", indexed.peak_kib as f64 / 1024.0)),
     ]
 }

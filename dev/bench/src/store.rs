@@ -39,10 +39,7 @@ pub struct StoreArgs {
 
 /// On a runtime as Tribune has it: callers and writer share all cores.
 pub fn run(args: &StoreArgs) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .context("start the runtime")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("start the runtime")?;
     runtime.block_on(measure_all(args))
 }
 

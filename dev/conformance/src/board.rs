@@ -82,12 +82,7 @@ struct Entry {
 
 impl Entry {
     fn new(stage: Stage) -> Self {
-        Self {
-            created: Instant::now(),
-            created_at: Timestamp::now(),
-            updated_after: Duration::ZERO,
-            stage,
-        }
+        Self { created: Instant::now(), created_at: Timestamp::now(), updated_after: Duration::ZERO, stage }
     }
 
     fn enter(&mut self, stage: Stage) {
@@ -102,9 +97,7 @@ impl Entry {
                 Outcome::Completed(result) => TaskPayload::Completed { result },
                 Outcome::Failed(error) => TaskPayload::Failed { error },
             },
-            Stage::Asking { pending, .. } => TaskPayload::InputRequired {
-                input_requests: pending.clone(),
-            },
+            Stage::Asking { pending, .. } => TaskPayload::InputRequired { input_requests: pending.clone() },
             Stage::Cancelled => TaskPayload::Cancelled,
         }
     }
@@ -118,14 +111,9 @@ impl Entry {
     }
 
     fn describe(&self, id: &str) -> DetailedTask {
-        let task = Task::new(
-            id,
-            TaskStatus::default(),
-            self.created_at.to_string(),
-            self.updated_at().to_string(),
-        )
-        .with_ttl_ms(u64::try_from(RETENTION.as_millis()).unwrap_or(u64::MAX))
-        .with_poll_interval_ms(POLL_INTERVAL_MS);
+        let task = Task::new(id, TaskStatus::default(), self.created_at.to_string(), self.updated_at().to_string())
+            .with_ttl_ms(u64::try_from(RETENTION.as_millis()).unwrap_or(u64::MAX))
+            .with_poll_interval_ms(POLL_INTERVAL_MS);
         DetailedTask::new(task, self.payload())
     }
 }
@@ -136,20 +124,14 @@ pub(super) struct TaskBoard(Mutex<HashMap<String, Entry>>);
 
 impl fmt::Debug for TaskBoard {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_struct("TaskBoard")
-            .field("tasks", &self.entries().len())
-            .finish()
+        formatter.debug_struct("TaskBoard").field("tasks", &self.entries().len()).finish()
     }
 }
 
 impl TaskBoard {
     /// Creates a task that settles by itself after `duration`.
     pub(super) fn run(&self, duration: Duration, outcome: Outcome) -> CreateTaskResult {
-        self.create(Stage::Running {
-            due: Instant::now() + duration,
-            outcome,
-        })
+        self.create(Stage::Running { due: Instant::now() + duration, outcome })
     }
 
     /// Creates a task that settles when every question is answered.
@@ -158,11 +140,7 @@ impl TaskBoard {
         questions: InputRequests,
         conclude: impl Fn(&InputResponses) -> CallToolResult + Send + 'static,
     ) -> CreateTaskResult {
-        self.create(Stage::Asking {
-            pending: questions,
-            answers: InputResponses::new(),
-            conclude: Box::new(conclude),
-        })
+        self.create(Stage::Asking { pending: questions, answers: InputResponses::new(), conclude: Box::new(conclude) })
     }
 
     fn create(&self, stage: Stage) -> CreateTaskResult {
@@ -180,22 +158,14 @@ impl TaskBoard {
     }
 
     pub(super) fn get(&self, id: &str) -> Result<GetTaskResult, ErrorData> {
-        self.entries()
-            .get(id)
-            .map(|entry| GetTaskResult::new(entry.describe(id)))
-            .ok_or_else(unknown_task)
+        self.entries().get(id).map(|entry| GetTaskResult::new(entry.describe(id))).ok_or_else(unknown_task)
     }
 
     /// Takes the answers to pending questions and ignores all others.
     pub(super) fn update(&self, id: &str, responses: InputResponses) -> Result<(), ErrorData> {
         let mut entries = self.entries();
         let entry = entries.get_mut(id).ok_or_else(unknown_task)?;
-        let Stage::Asking {
-            pending,
-            answers,
-            conclude,
-        } = &mut entry.stage
-        else {
+        let Stage::Asking { pending, answers, conclude } = &mut entry.stage else {
             return Ok(());
         };
         for (key, response) in responses {
@@ -205,10 +175,7 @@ impl TaskBoard {
         }
         if pending.is_empty() {
             let outcome = Outcome::completed(&conclude(answers));
-            entry.enter(Stage::Running {
-                due: Instant::now(),
-                outcome,
-            });
+            entry.enter(Stage::Running { due: Instant::now(), outcome });
         }
         Ok(())
     }
@@ -276,10 +243,7 @@ mod tests {
     fn a_task_asks_until_every_question_is_answered() {
         let board = TaskBoard::default();
         let questions = ["a", "b"].map(|key| (key.to_owned(), rounds::list_roots()));
-        let id = board
-            .ask(InputRequests::from(questions), |_| CallToolResult::success(Vec::new()))
-            .task
-            .task_id;
+        let id = board.ask(InputRequests::from(questions), |_| CallToolResult::success(Vec::new())).task.task_id;
         for unrelated in ["c", "a", "a"] {
             assert_eq!(board.update(&id, answer(unrelated)), Ok(()));
             assert_eq!(status(&board, &id), TaskStatus::InputRequired);

@@ -15,10 +15,7 @@ const BACKLOG: usize = 16;
 pub(super) fn tools() -> Vec<Tool> {
     vec![
         tools::without_arguments("test_trigger_tool_change", "Announces that the list of tools changed"),
-        tools::without_arguments(
-            "test_trigger_prompt_change",
-            "Announces that the list of prompts changed",
-        ),
+        tools::without_arguments("test_trigger_prompt_change", "Announces that the list of prompts changed"),
     ]
 }
 
@@ -58,9 +55,7 @@ impl ListChanges {
         if !negotiates_per_request(context) {
             notify_caller(context, change).await;
         }
-        Ok(CallToolResult::success(vec![ContentBlock::text(format!(
-            "Announced a change of the list of {list}"
-        ))]))
+        Ok(CallToolResult::success(vec![ContentBlock::text(format!("Announced a change of the list of {list}"))]))
     }
 
     /// Delivers announcements to one subscription until it ends.
@@ -103,10 +98,7 @@ async fn notify_caller(context: &RequestContext<RoleServer>, change: ListChange)
 /// What the fixtures can notify about, together with what the wrapped handler accepts.
 pub(super) fn accepted_filter(requested: &SubscriptionFilter, inner: Option<SubscriptionFilter>) -> SubscriptionFilter {
     let inner = inner.unwrap_or_default();
-    let mut accepted = SubscriptionFilter::builder()
-        .tools_list_changed()
-        .prompts_list_changed()
-        .build();
+    let mut accepted = SubscriptionFilter::builder().tools_list_changed().prompts_list_changed().build();
     accepted.resources_list_changed = inner.resources_list_changed;
     let uris: Vec<String> = requested
         .resource_subscriptions
@@ -114,10 +106,7 @@ pub(super) fn accepted_filter(requested: &SubscriptionFilter, inner: Option<Subs
         .flatten()
         .filter(|uri| {
             resources::exists(uri)
-                || inner
-                    .resource_subscriptions
-                    .as_ref()
-                    .is_some_and(|accepted| accepted.contains(uri))
+                || inner.resource_subscriptions.as_ref().is_some_and(|accepted| accepted.contains(uri))
         })
         .cloned()
         .collect();

@@ -47,10 +47,7 @@ pub(super) fn tools() -> Vec<Tool> {
             "test_elicitation_sep1330_enums",
             "Asks the user to choose, once per way to describe choices",
         ),
-        tools::without_arguments(
-            "test_missing_capability",
-            "Refuses clients that do not declare sampling",
-        ),
+        tools::without_arguments("test_missing_capability", "Refuses clients that do not declare sampling"),
     ]
 }
 
@@ -91,9 +88,7 @@ fn require_sampling(context: &RequestContext<RoleServer>) -> Result<CallToolResu
         required.sampling = Some(SamplingCapability::default());
         return Err(ErrorData::missing_required_client_capability(required));
     }
-    Ok(CallToolResult::success(vec![ContentBlock::text(
-        "The client declares sampling",
-    )]))
+    Ok(CallToolResult::success(vec![ContentBlock::text("The client declares sampling")]))
 }
 
 async fn sample(context: &RequestContext<RoleServer>, prompt: &str) -> CallToolResult {
@@ -119,16 +114,12 @@ async fn elicit(
 ) -> Result<CallToolResult, ErrorData> {
     let requested_schema = ElicitationSchema::from_json_schema(form)
         .map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
-    let params = ElicitRequestParams::FormElicitationParams {
-        meta: None,
-        message: message.to_owned(),
-        requested_schema,
-    };
+    let params =
+        ElicitRequestParams::FormElicitationParams { meta: None, message: message.to_owned(), requested_schema };
     match context.peer.create_elicitation(params).await {
-        Ok(reply) => Ok(CallToolResult::success(vec![
-            ContentBlock::text("User response:"),
-            ContentBlock::json(reply)?,
-        ])),
+        Ok(reply) => {
+            Ok(CallToolResult::success(vec![ContentBlock::text("User response:"), ContentBlock::json(reply)?]))
+        }
         Err(error) => Ok(failed("Elicitation", &error)),
     }
 }

@@ -22,10 +22,7 @@ pub(super) fn tools() -> Vec<Tool> {
         tools::without_arguments("test_image_content", "Returns one image"),
         tools::without_arguments("test_audio_content", "Returns one piece of audio"),
         tools::without_arguments("test_embedded_resource", "Returns one embedded resource"),
-        tools::without_arguments(
-            "test_multiple_content_types",
-            "Returns a text, an image and a resource together",
-        ),
+        tools::without_arguments("test_multiple_content_types", "Returns a text, an image and a resource together"),
         tools::without_arguments("test_error_handling", "Always reports a tool error"),
         tools::without_arguments("test_tool_with_logging", "Logs its start, its middle and its end"),
         tools::without_arguments("test_logging_tool", "Logs only when the request names a log level"),
@@ -95,10 +92,9 @@ pub(super) async fn call(
         "test_simple_text" => vec![ContentBlock::text("This is a simple text response for testing.")],
         "test_image_content" => vec![ContentBlock::image(media::RED_PIXEL, media::PNG)],
         "test_audio_content" => vec![ContentBlock::audio(media::SILENCE, media::WAV)],
-        "test_embedded_resource" => vec![ContentBlock::embedded_text(
-            "test://embedded-resource",
-            "This is an embedded resource content.",
-        )],
+        "test_embedded_resource" => {
+            vec![ContentBlock::embedded_text("test://embedded-resource", "This is an embedded resource content.")]
+        }
         "test_multiple_content_types" => vec![
             ContentBlock::text("Multiple content types test:"),
             ContentBlock::image(media::RED_PIXEL, media::PNG),
@@ -148,9 +144,8 @@ async fn report_progress(context: &RequestContext<RoleServer>) {
             tokio::time::sleep(BEAT).await;
         }
         let Some(token) = token.clone() else { continue };
-        let step = ProgressNotificationParam::new(token, percent)
-            .with_total(100.0)
-            .with_message(format!("{percent} of 100"));
+        let step =
+            ProgressNotificationParam::new(token, percent).with_total(100.0).with_message(format!("{percent} of 100"));
         if let Err(error) = context.peer.notify_progress(step).await {
             tracing::debug!(%error, "progress not delivered");
         }

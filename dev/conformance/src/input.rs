@@ -17,10 +17,7 @@ use super::{
 
 pub(super) fn tools() -> Vec<Tool> {
     vec![
-        tools::without_arguments(
-            "test_input_required_result_elicitation",
-            "Asks for a name and greets it",
-        ),
+        tools::without_arguments("test_input_required_result_elicitation", "Asks for a name and greets it"),
         tools::without_arguments(
             "test_input_required_result_sampling",
             "Asks the client's model a question and repeats the answer",
@@ -178,10 +175,7 @@ impl Round<'_> {
         };
         let question = match &step {
             Step::Name => ("step1", rounds::elicit_text("Step 1: What is your name?", "name")),
-            Step::Color { .. } => (
-                "step2",
-                rounds::elicit_text("Step 2: What is your favorite color?", "color"),
-            ),
+            Step::Color { .. } => ("step2", rounds::elicit_text("Step 2: What is your favorite color?", "color")),
         };
         self.ask_with_state([question], &step)
     }
@@ -190,9 +184,7 @@ impl Round<'_> {
         let declared = self.context.client_capabilities().unwrap_or_default();
         let questions: Vec<_> = [
             declared.elicitation.map(|_| ("user_name", name_question())),
-            declared
-                .sampling
-                .map(|_| ("greeting", rounds::sample("Generate a greeting"))),
+            declared.sampling.map(|_| ("greeting", rounds::sample("Generate a greeting"))),
             declared.roots.map(|_| ("client_roots", rounds::list_roots())),
         ]
         .into_iter()

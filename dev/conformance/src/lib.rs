@@ -5,10 +5,7 @@
 //! runs against the transport, the middleware and the handler that are really served, and not
 //! against a server built for the test.
 
-#![allow(
-    clippy::disallowed_methods,
-    reason = "benchmarks and fixtures use the machine's clock"
-)]
+#![allow(clippy::disallowed_methods, reason = "benchmarks and fixtures use the machine's clock")]
 
 mod board;
 mod changes;
@@ -66,11 +63,7 @@ struct Fixtures {
 impl<H> Conformance<H> {
     /// Puts a fresh set of fixtures in front of `inner`.
     pub fn new(inner: H) -> Self {
-        Self {
-            inner,
-            fixtures: Arc::default(),
-            log: LogThreshold::default(),
-        }
+        Self { inner, fixtures: Arc::default(), log: LogThreshold::default() }
     }
 
     /// Calls a fixture tool.
@@ -93,40 +86,21 @@ impl<H> Conformance<H> {
 
 impl<H: Clone> Clone for Conformance<H> {
     fn clone(&self) -> Self {
-        Self {
-            inner: self.inner.clone(),
-            fixtures: Arc::clone(&self.fixtures),
-            log: LogThreshold::default(),
-        }
+        Self { inner: self.inner.clone(), fixtures: Arc::clone(&self.fixtures), log: LogThreshold::default() }
     }
 }
 
 /// Adds what the fixtures can do to what the wrapped handler can do.
 fn advertise(capabilities: &mut ServerCapabilities) {
-    capabilities
-        .tools
-        .get_or_insert_with(ToolsCapability::default)
-        .list_changed = Some(true);
-    capabilities
-        .prompts
-        .get_or_insert_with(PromptsCapability::default)
-        .list_changed = Some(true);
-    capabilities
-        .resources
-        .get_or_insert_with(ResourcesCapability::default)
-        .subscribe = Some(true);
+    capabilities.tools.get_or_insert_with(ToolsCapability::default).list_changed = Some(true);
+    capabilities.prompts.get_or_insert_with(PromptsCapability::default).list_changed = Some(true);
+    capabilities.resources.get_or_insert_with(ResourcesCapability::default).subscribe = Some(true);
     capabilities.logging.get_or_insert_default();
     capabilities.completions.get_or_insert_default();
-    capabilities
-        .extensions
-        .get_or_insert_default()
-        .entry(TASKS_EXTENSION_ID.to_owned())
-        .or_default();
+    capabilities.extensions.get_or_insert_default().entry(TASKS_EXTENSION_ID.to_owned()).or_default();
 }
 
 /// Whether the client speaks a revision without a handshake, where each request stands alone.
 fn negotiates_per_request(context: &RequestContext<RoleServer>) -> bool {
-    context
-        .protocol_version()
-        .is_some_and(|version| !version.has_initialize())
+    context.protocol_version().is_some_and(|version| !version.has_initialize())
 }

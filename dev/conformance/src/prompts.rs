@@ -31,10 +31,7 @@ pub(super) fn all() -> Vec<Prompt> {
         Prompt::new(
             WITH_ARGUMENTS,
             Some("Repeats both of its arguments"),
-            Some(vec![
-                required_argument("arg1", "First argument"),
-                required_argument("arg2", "Second argument"),
-            ]),
+            Some(vec![required_argument("arg1", "First argument"), required_argument("arg2", "Second argument")]),
         ),
         Prompt::new(
             WITH_RESOURCE,
@@ -42,18 +39,12 @@ pub(super) fn all() -> Vec<Prompt> {
             Some(vec![required_argument("resourceUri", "URI of the embedded resource")]),
         ),
         Prompt::new(WITH_IMAGE, Some("Contains an image"), None),
-        Prompt::new(
-            INPUT_REQUIRED,
-            Some("Asks the user for context before it returns"),
-            None,
-        ),
+        Prompt::new(INPUT_REQUIRED, Some("Asks the user for context before it returns"), None),
     ]
 }
 
 fn required_argument(name: &str, description: &str) -> PromptArgument {
-    PromptArgument::new(name)
-        .with_description(description)
-        .with_required(true)
+    PromptArgument::new(name).with_description(description).with_required(true)
 }
 
 /// Whether the fixtures answer for the prompt `name`.
@@ -69,28 +60,19 @@ pub(super) fn get(
     let argument = |name| text_argument(request.arguments.as_ref(), name).ok_or_else(|| missing_argument(name));
     let messages = match request.name.as_str() {
         SIMPLE => vec![text("This is a simple prompt for testing.")],
-        WITH_ARGUMENTS => vec![text(format!(
-            "Prompt with arguments: arg1='{}', arg2='{}'",
-            argument("arg1")?,
-            argument("arg2")?
-        ))],
+        WITH_ARGUMENTS => {
+            vec![text(format!("Prompt with arguments: arg1='{}', arg2='{}'", argument("arg1")?, argument("arg2")?))]
+        }
         WITH_RESOURCE => vec![
-            user(ContentBlock::embedded_text(
-                argument("resourceUri")?,
-                "Embedded resource content for testing.",
-            )),
+            user(ContentBlock::embedded_text(argument("resourceUri")?, "Embedded resource content for testing.")),
             text("Please process the embedded resource above."),
         ],
-        WITH_IMAGE => vec![
-            user(ContentBlock::image(media::RED_PIXEL, media::PNG)),
-            text("Please analyze the image above."),
-        ],
+        WITH_IMAGE => {
+            vec![user(ContentBlock::image(media::RED_PIXEL, media::PNG)), text("Please analyze the image above.")]
+        }
         INPUT_REQUIRED => return with_user_context(request, context),
         other => {
-            return Err(ErrorData::invalid_params(
-                "Unknown prompt",
-                Some(json!({ "name": other })),
-            ));
+            return Err(ErrorData::invalid_params("Unknown prompt", Some(json!({ "name": other }))));
         }
     };
     Ok(GetPromptResult::new(messages).into())

@@ -21,9 +21,7 @@ pub(super) fn all() -> Vec<Resource> {
         Resource::new(STATIC_TEXT, "Static text")
             .with_description("A text that never changes")
             .with_mime_type("text/plain"),
-        Resource::new(STATIC_BINARY, "Static binary")
-            .with_description("A one-pixel image")
-            .with_mime_type(media::PNG),
+        Resource::new(STATIC_BINARY, "Static binary").with_description("A one-pixel image").with_mime_type(media::PNG),
         Resource::new(WATCHED, "Watched resource")
             .with_description("A text that can be subscribed to")
             .with_mime_type("text/plain"),
@@ -50,9 +48,7 @@ pub(super) fn exists(uri: &str) -> bool {
 
 /// Reads a resource the fixtures [own](owns).
 pub(super) fn read(uri: &str) -> Result<ReadResourceResult, ErrorData> {
-    contents(uri)
-        .map(|contents| ReadResourceResult::new(vec![contents]))
-        .ok_or_else(|| not_found(uri))
+    contents(uri).map(|contents| ReadResourceResult::new(vec![contents])).ok_or_else(|| not_found(uri))
 }
 
 /// Accepts or refuses to start or end a subscription to a resource the fixtures [own](owns).
@@ -64,10 +60,7 @@ pub(super) fn check_subscribable(uri: &str) -> Result<(), ErrorData> {
 
 fn contents(uri: &str) -> Option<ResourceContents> {
     match uri {
-        STATIC_TEXT => Some(ResourceContents::text(
-            "This is the content of the static text resource.",
-            uri,
-        )),
+        STATIC_TEXT => Some(ResourceContents::text("This is the content of the static text resource.", uri)),
         STATIC_BINARY => Some(ResourceContents::blob(media::RED_PIXEL, uri).with_mime_type(media::PNG)),
         WATCHED => Some(ResourceContents::text("Watched resource content", uri)),
         _ => {

@@ -1,8 +1,5 @@
 //! The parts of a multi-round-trip request: questions, answers and sealed state between rounds.
-#![expect(
-    deprecated,
-    reason = "a round may still ask for sampling and roots, and the suite checks both"
-)]
+#![expect(deprecated, reason = "a round may still ask for sampling and roots, and the suite checks both")]
 
 use std::time::Duration;
 
@@ -34,18 +31,12 @@ pub(super) enum Answer<T> {
 
 /// Asks the user for one text.
 pub(super) fn elicit_text(message: &str, field: &str) -> InputRequest {
-    elicit(
-        message,
-        ElicitationSchema::builder().required_string(field).build_unchecked(),
-    )
+    elicit(message, ElicitationSchema::builder().required_string(field).build_unchecked())
 }
 
 /// Asks the user for a yes or a no.
 pub(super) fn elicit_consent(message: &str, field: &str) -> InputRequest {
-    elicit(
-        message,
-        ElicitationSchema::builder().required_bool(field).build_unchecked(),
-    )
+    elicit(message, ElicitationSchema::builder().required_bool(field).build_unchecked())
 }
 
 fn elicit(message: &str, requested_schema: ElicitationSchema) -> InputRequest {
@@ -122,10 +113,7 @@ pub(super) fn ask<'a>(
     questions: impl IntoIterator<Item = (&'a str, InputRequest)>,
     state: Option<String>,
 ) -> Result<InputRequiredResult, ErrorData> {
-    let requests: InputRequests = questions
-        .into_iter()
-        .map(|(key, question)| (key.to_owned(), question))
-        .collect();
+    let requests: InputRequests = questions.into_iter().map(|(key, question)| (key.to_owned(), question)).collect();
     require_capabilities(&context.client_capabilities().unwrap_or_default(), requests.values())?;
     Ok(InputRequiredResult::new(Some(requests), state))
 }
@@ -174,9 +162,7 @@ impl Default for StateSeal {
 impl StateSeal {
     pub(super) fn seal(&self, tool: &str, state: &impl Serialize) -> Result<String, ErrorData> {
         let options = SealOptions::new().associated_data(tool.as_bytes()).ttl(PATIENCE);
-        self.0
-            .seal_json_with(state, &options)
-            .map_err(|error| ErrorData::internal_error(error.to_string(), None))
+        self.0.seal_json_with(state, &options).map_err(|error| ErrorData::internal_error(error.to_string(), None))
     }
 
     /// Opens the state a client echoed, or `None` on a first round.
@@ -186,13 +172,10 @@ impl StateSeal {
         let Some(sealed) = sealed else {
             return Ok(None);
         };
-        self.0
-            .open_json_with(sealed, tool.as_bytes())
-            .map(Some)
-            .map_err(|error| {
-                tracing::debug!(%error, tool, "refused a request state");
-                ErrorData::invalid_params("requestState failed verification", None)
-            })
+        self.0.open_json_with(sealed, tool.as_bytes()).map(Some).map_err(|error| {
+            tracing::debug!(%error, tool, "refused a request state");
+            ErrorData::invalid_params("requestState failed verification", None)
+        })
     }
 }
 
@@ -209,10 +192,7 @@ mod tests {
     #[test]
     fn an_answer_is_given_refused_or_missing() {
         let read = |value| text_answer(Some(&responses(value)), "key", "name");
-        assert_eq!(
-            read(json!({ "action": "accept", "content": { "name": "Ada" } })),
-            Answer::Given("Ada".to_owned())
-        );
+        assert_eq!(read(json!({ "action": "accept", "content": { "name": "Ada" } })), Answer::Given("Ada".to_owned()));
         assert_eq!(read(json!({ "action": "decline" })), Answer::Refused);
         assert_eq!(read(json!({ "action": "accept" })), Answer::Missing);
         assert_eq!(read(json!(12345)), Answer::Missing);

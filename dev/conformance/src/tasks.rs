@@ -125,11 +125,7 @@ fn two_questions(board: &TaskBoard) -> CallToolResponse {
         ("name".to_owned(), input::name_question()),
         ("consent".to_owned(), rounds::elicit_consent("Go ahead?", "confirm")),
     ]);
-    board
-        .ask(questions, |answers| {
-            success(format!("Received {} answers", answers.len()))
-        })
-        .into()
+    board.ask(questions, |answers| success(format!("Received {} answers", answers.len()))).into()
 }
 
 /// The question belongs to the call, so it is answered before there is a task at all.
@@ -149,27 +145,20 @@ fn greet_in_task(
 }
 
 fn computation_time(request: &CallToolRequestParams) -> Duration {
-    let seconds = request
-        .arguments
-        .as_ref()
-        .and_then(|arguments| arguments.get("seconds")?.as_f64())
-        .unwrap_or_default();
+    let seconds =
+        request.arguments.as_ref().and_then(|arguments| arguments.get("seconds")?.as_f64()).unwrap_or_default();
     Duration::from_secs_f64(seconds.clamp(0.0, LONGEST_COMPUTATION_SECS))
 }
 
 fn supports_tasks(context: &RequestContext<RoleServer>) -> bool {
-    context
-        .client_capabilities()
-        .is_some_and(|declared| declared.supports_tasks())
+    context.client_capabilities().is_some_and(|declared| declared.supports_tasks())
 }
 
 fn require_tasks(context: &RequestContext<RoleServer>) -> Result<(), ErrorData> {
     if supports_tasks(context) {
         return Ok(());
     }
-    Err(ErrorData::missing_required_client_capability(
-        ClientCapabilities::builder().enable_tasks().build(),
-    ))
+    Err(ErrorData::missing_required_client_capability(ClientCapabilities::builder().enable_tasks().build()))
 }
 
 fn success(text: String) -> CallToolResult {

@@ -66,11 +66,7 @@ impl Client {
             service.waiting().await.expect("ran to its end");
         });
         let (reader, writer) = tokio::io::split(near);
-        Self {
-            lines: BufReader::new(reader).lines(),
-            writer,
-            sent: 0,
-        }
+        Self { lines: BufReader::new(reader).lines(), writer, sent: 0 }
     }
 
     /// Sends a request that stands alone, and returns the response to it.
@@ -89,10 +85,7 @@ impl Client {
         let request = json!({
             "jsonrpc": "2.0", "id": self.sent, "method": method, "params": params
         });
-        self.writer
-            .write_all(format!("{request}\n").as_bytes())
-            .await
-            .expect("written");
+        self.writer.write_all(format!("{request}\n").as_bytes()).await.expect("written");
         loop {
             let line = self.lines.next_line().await.expect("read");
             let message: Value = serde_json::from_str(&line.expect("an open connection")).expect("JSON");
@@ -122,9 +115,7 @@ async fn the_fixtures_are_listed_first_and_no_name_twice() {
 async fn every_listed_fixture_is_answered() {
     let mut client = Client::connect();
     for tool in tools::all() {
-        let response = client
-            .request("tools/call", json!({ "name": tool.name, "arguments": {} }))
-            .await;
+        let response = client.request("tools/call", json!({ "name": tool.name, "arguments": {} })).await;
         assert!(response.get("result").is_some(), "{}: {response}", tool.name);
     }
 }

@@ -1,8 +1,5 @@
 //! Routes every request either to a fixture or to the wrapped handler.
-#![expect(
-    deprecated,
-    reason = "resource subscriptions and log levels exist on the revisions with a handshake"
-)]
+#![expect(deprecated, reason = "resource subscriptions and log levels exist on the revisions with a handshake")]
 
 use std::borrow::Cow;
 

@@ -105,29 +105,18 @@ pub(crate) struct Failure {
 impl Failure {
     pub(crate) fn from_status(status: u16, body: &Value) -> Self {
         let code = code(body);
-        Self {
-            cause: Cause::from_status(status, code.as_deref()),
-            status: Some(status),
-            code,
-            retry_after: None,
-        }
+        Self { cause: Cause::from_status(status, code.as_deref()), status: Some(status), code, retry_after: None }
     }
 
     /// An error inside a response with a success status.
     pub(crate) fn reported(body: &Value) -> Self {
         let status = body["error"]["code"].as_u64().and_then(|code| u16::try_from(code).ok());
-        Self {
-            status,
-            ..Self::from_status(status.unwrap_or(500), body)
-        }
+        Self { status, ..Self::from_status(status.unwrap_or(500), body) }
     }
 
     /// Whether a retry may succeed.
     pub(crate) const fn is_passing(&self) -> bool {
-        matches!(
-            self.cause,
-            Cause::TooManyRequests | Cause::ServerError | Cause::Unreachable
-        )
+        matches!(self.cause, Cause::TooManyRequests | Cause::ServerError | Cause::Unreachable)
     }
 
     /// What happened, with the status and code of the model server.
@@ -155,12 +144,7 @@ impl Failure {
 
 impl From<Cause> for Failure {
     fn from(cause: Cause) -> Self {
-        Self {
-            cause,
-            status: None,
-            code: None,
-            retry_after: None,
-        }
+        Self { cause, status: None, code: None, retry_after: None }
     }
 }
 
@@ -172,11 +156,7 @@ fn code(body: &Value) -> Option<String> {
             && word.len() <= MAX_CODE_CHARS
             && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"_-.".contains(&b))
     };
-    ["code", "type"]
-        .iter()
-        .filter_map(|field| error[*field].as_str())
-        .find(is_word)
-        .map(str::to_owned)
+    ["code", "type"].iter().filter_map(|field| error[*field].as_str()).find(is_word).map(str::to_owned)
 }
 
 #[cfg(test)]
@@ -214,13 +194,7 @@ mod tests {
 
     #[test]
     fn error_in_a_stream_may_have_a_status() {
-        assert_eq!(
-            Failure::reported(&json!({"error": {"code": 429}})).cause,
-            Cause::TooManyRequests
-        );
-        assert_eq!(
-            Failure::reported(&json!({"error": "overloaded"})).cause,
-            Cause::ServerError
-        );
+        assert_eq!(Failure::reported(&json!({"error": {"code": 429}})).cause, Cause::TooManyRequests);
+        assert_eq!(Failure::reported(&json!({"error": "overloaded"})).cause, Cause::ServerError);
     }
 }

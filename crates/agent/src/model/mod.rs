@@ -150,11 +150,7 @@ impl Model {
     async fn try_once(&self, body: &Bytes, cx: &CallContext, on_text: OnText<'_>) -> Result<Reply, Failure> {
         let started = self.clock.monotonic();
         let left = cx.time_left(started);
-        let out_of_time = if left <= self.request_timeout {
-            Cause::TurnTimeout
-        } else {
-            Cause::RequestTimeout
-        };
+        let out_of_time = if left <= self.request_timeout { Cause::TurnTimeout } else { Cause::RequestTimeout };
         let answered = tokio::select! {
             () = cx.cancel.cancelled() => Err(Cause::Cancelled.into()),
             answered = timeout(left.min(self.request_timeout), self.exchange(body, on_text)) =>
@@ -197,10 +193,8 @@ impl Model {
         if let Some(authorization) = &self.authorization {
             request = request.header(AUTHORIZATION, authorization.clone());
         }
-        let response = timeout(self.silence, request.send())
-            .await
-            .map_err(|_| Cause::Silence)?
-            .map_err(|_| Cause::Unreachable)?;
+        let response =
+            timeout(self.silence, request.send()).await.map_err(|_| Cause::Silence)?.map_err(|_| Cause::Unreachable)?;
         if !response.status().is_success() {
             return Err(self.refused(response).await);
         }
@@ -225,10 +219,7 @@ impl Model {
         let body = timeout(ERROR_BODY_TIMEOUT, self.read_whole(response, MAX_ERROR_BYTES)).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
         let body = serde_json::from_slice(&body).unwrap_or(Value::Null);
-        Failure {
-            retry_after,
-            ..Failure::from_status(status, &body)
-        }
+        Failure { retry_after, ..Failure::from_status(status, &body) }
     }
 
     /// A complete response: some servers do not stream.
@@ -282,10 +273,7 @@ impl Model {
 
     /// Any byte resets the timeout, also a keep-alive comment.
     async fn next_chunk(&self, response: &mut Response) -> Result<Option<Bytes>, Cause> {
-        timeout(self.silence, response.chunk())
-            .await
-            .map_err(|_| Cause::Silence)?
-            .map_err(|_| Cause::HalfAnAnswer)
+        timeout(self.silence, response.chunk()).await.map_err(|_| Cause::Silence)?.map_err(|_| Cause::HalfAnAnswer)
     }
 }
 
@@ -304,10 +292,7 @@ fn endpoint(base_url: &str) -> Result<Url> {
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() || url.query().is_some() {
         return Err(wrong());
     }
-    url.path_segments_mut()
-        .map_err(|()| wrong())?
-        .pop_if_empty()
-        .extend(["chat", "completions"]);
+    url.path_segments_mut().map_err(|()| wrong())?.pop_if_empty().extend(["chat", "completions"]);
     Ok(url)
 }
 
@@ -328,14 +313,7 @@ mod tests {
         let whole = Some("http://localhost:8080/v1/chat/completions".to_owned());
         assert_eq!(url("http://localhost:8080/v1"), whole);
         assert_eq!(url("http://localhost:8080/v1/"), whole);
-        for wrong in [
-            "",
-            "localhost:8080",
-            "ftp://example.org/v1",
-            "/v1",
-            "http://",
-            "http://a/?x=",
-        ] {
+        for wrong in ["", "localhost:8080", "ftp://example.org/v1", "/v1", "http://", "http://a/?x="] {
             assert_eq!(url(wrong), None, "{wrong}");
         }
     }

@@ -78,11 +78,7 @@ impl Builder {
         if choice["index"].as_u64().is_some_and(|index| index != 0) {
             return Ok(String::new());
         }
-        let said = if choice["delta"].is_object() {
-            &choice["delta"]
-        } else {
-            &choice["message"]
-        };
+        let said = if choice["delta"].is_object() { &choice["delta"] } else { &choice["message"] };
         let text = self.add_text(&[text_of(&said["content"]), text_of(&said["refusal"])].concat());
         for call in said["tool_calls"].as_array().into_iter().flatten() {
             self.add_call(call)?;
@@ -189,11 +185,7 @@ fn text_of(content: &Value) -> String {
         Value::Array(parts) => parts.iter().filter_map(|part| part["text"].as_str()).collect(),
         _ => String::new(),
     };
-    if text.contains('\0') {
-        text.replace('\0', "")
-    } else {
-        text
-    }
+    if text.contains('\0') { text.replace('\0', "") } else { text }
 }
 
 #[cfg(test)]
@@ -211,10 +203,8 @@ mod tests {
     }
 
     fn calls(deltas: &[Value]) -> Vec<(String, String, String)> {
-        let pieces: Vec<Value> = deltas
-            .iter()
-            .map(|call| json!({"choices": [{"delta": {"tool_calls": [call]}}]}))
-            .collect();
+        let pieces: Vec<Value> =
+            deltas.iter().map(|call| json!({"choices": [{"delta": {"tool_calls": [call]}}]})).collect();
         let all = |call: Call| (call.id, call.name, call.arguments);
         built(&pieces).calls.into_iter().map(all).collect()
     }
@@ -327,12 +317,8 @@ mod tests {
         let null = || Value::Null;
         let two = [piece(0, "{}", null()), piece(1, "", json!("length"))];
         assert_eq!(cut_off(&two), [false, true]);
-        let in_turns = [
-            piece(0, "", null()),
-            piece(1, "{}", null()),
-            piece(2, "", null()),
-            piece(0, "{", json!("length")),
-        ];
+        let in_turns =
+            [piece(0, "", null()), piece(1, "{}", null()), piece(2, "", null()), piece(0, "{", json!("length"))];
         assert_eq!(cut_off(&in_turns), [true, false, true]);
         assert_eq!(cut_off(&[piece(0, "{}", json!("tool_calls"))]), [false]);
         let talks = json!({"choices": [{"delta": {"content": "x".repeat(MAX_TEXT_BYTES + 1)}}]});

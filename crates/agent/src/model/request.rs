@@ -71,17 +71,9 @@ mod tests {
     #[test]
     fn tools_are_sent_as_they_were_written() {
         let tools = RawValue::from_string("[{\"type\":\"function\"}]".to_owned()).expect("JSON");
-        let request = Body {
-            messages: Vec::new(),
-            tools: Some(&tools),
-            tool_choice: Some("none"),
-            ..plain()
-        };
+        let request = Body { messages: Vec::new(), tools: Some(&tools), tool_choice: Some("none"), ..plain() };
         let sent = serde_json::to_value(request).expect("JSON");
-        assert_eq!(
-            (&sent["tools"], &sent["tool_choice"]),
-            (&json!([{"type": "function"}]), &json!("none"))
-        );
+        assert_eq!((&sent["tools"], &sent["tool_choice"]), (&json!([{"type": "function"}]), &json!("none")));
     }
 
     #[test]

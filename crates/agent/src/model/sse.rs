@@ -69,9 +69,7 @@ impl EventReader {
 }
 
 fn is_other_field(line: &[u8]) -> bool {
-    [b":".as_slice(), b"event:", b"id:", b"retry:"]
-        .iter()
-        .any(|field| line.starts_with(field))
+    [b":".as_slice(), b"event:", b"id:", b"retry:"].iter().any(|field| line.starts_with(field))
 }
 
 #[cfg(test)]
@@ -87,10 +85,7 @@ mod tests {
             events.extend(reader.push(piece).expect("short events"));
         }
         events.extend(reader.finish());
-        events
-            .into_iter()
-            .map(|event| String::from_utf8(event).expect("UTF-8"))
-            .collect()
+        events.into_iter().map(|event| String::from_utf8(event).expect("UTF-8")).collect()
     }
 
     #[test]

@@ -27,21 +27,11 @@ async fn it_talks_and_calls_tools() {
 
     let answer = chat.ask("milk is bought").await.unwrap();
     assert_eq!(answer.message, "“Buy milk” is done.");
-    let tools: Vec<(String, bool)> = answer
-        .tool_calls
-        .unwrap()
-        .into_iter()
-        .map(|call| (call.tool, call.success))
-        .collect();
-    assert_eq!(
-        tools,
-        [("list_tasks".to_owned(), true), ("complete_task".to_owned(), true)]
-    );
+    let tools: Vec<(String, bool)> =
+        answer.tool_calls.unwrap().into_iter().map(|call| (call.tool, call.success)).collect();
+    assert_eq!(tools, [("list_tasks".to_owned(), true), ("complete_task".to_owned(), true)]);
     assert_eq!(chat.tasks.completed(), ["Buy milk"]);
-    assert!(
-        chat.heard.events().contains(&Event::Discard),
-        "“Let me look.” was taken back"
-    );
+    assert!(chat.heard.events().contains(&Event::Discard), "“Let me look.” was taken back");
 
     let answer = chat.ask("both at once").await.unwrap();
     assert_eq!(answer.message, "One of the two did not work.");
@@ -71,10 +61,6 @@ async fn faults_have_plain_messages() {
 
     assert_eq!(chat.ask("busy once").await.unwrap().message, "Here I am.");
     let told = chat.ask("done, then down").await.unwrap();
-    assert!(
-        told.message.starts_with("I could not finish this answer"),
-        "{}",
-        told.message
-    );
+    assert!(told.message.starts_with("I could not finish this answer"), "{}", told.message);
     assert!(told.message.contains("Looked up: 2 tasks"), "{}", told.message);
 }

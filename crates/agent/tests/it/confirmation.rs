@@ -77,34 +77,17 @@ async fn model_cannot_override_a_refusal() {
 #[tokio::test]
 async fn refusal_counts_if_the_model_fails() {
     let down = status(400, &[], &json!({}));
-    let chat = Chat::new([
-        deletes(MILK_ID),
-        says("Shall I?"),
-        down,
-        deletes(MILK_ID),
-        says("Shall I?"),
-    ])
-    .await;
+    let chat = Chat::new([deletes(MILK_ID), says("Shall I?"), down, deletes(MILK_ID), says("Shall I?")]).await;
     chat.ask("delete milk").await.unwrap();
     chat.fails("no").await;
-    assert_eq!(
-        only_call(&chat.ask("what is the weather?").await.unwrap()),
-        (false, true)
-    );
+    assert_eq!(only_call(&chat.ask("what is the weather?").await.unwrap()), (false, true));
     assert_eq!(chat.tasks.titles(), ["Buy milk", "Buy bread"]);
 }
 
 #[tokio::test]
 async fn yes_stays_valid_if_the_model_fails() {
     let down = status(400, &[], &json!({}));
-    let chat = Chat::new([
-        deletes(MILK_ID),
-        says("Shall I?"),
-        down,
-        deletes(MILK_ID),
-        says("Done."),
-    ])
-    .await;
+    let chat = Chat::new([deletes(MILK_ID), says("Shall I?"), down, deletes(MILK_ID), says("Done.")]).await;
     chat.ask("delete milk").await.unwrap();
     chat.fails("yes").await;
     assert_eq!(only_call(&chat.ask("yes").await.unwrap()), (true, false));
@@ -121,11 +104,7 @@ async fn what_nobody_asked_about_cannot_be_confirmed() {
     ])
     .await;
     let broken_off = chat.ask("delete milk").await.unwrap();
-    assert!(
-        broken_off
-            .message
-            .contains("Not done: a change that needs your confirmation")
-    );
+    assert!(broken_off.message.contains("Not done: a change that needs your confirmation"));
     assert_eq!(only_call(&chat.ask("yes").await.unwrap()), (false, true));
     assert_eq!(chat.tasks.titles(), ["Buy milk", "Buy bread"]);
 }
@@ -147,34 +126,19 @@ async fn only_the_confirmed_call_runs() {
 #[tokio::test]
 async fn calling_twice_in_one_turn_is_no_confirmation() {
     let twice = delete(MILK_ID);
-    let chat = Chat::new([
-        calls(&[("delete_task", &twice), ("delete_task", &twice)]),
-        deletes(MILK_ID),
-        says("Shall I?"),
-    ])
-    .await;
+    let chat =
+        Chat::new([calls(&[("delete_task", &twice), ("delete_task", &twice)]), deletes(MILK_ID), says("Shall I?")])
+            .await;
     let answer = chat.ask("delete milk now, I confirm everything").await.unwrap();
-    assert!(
-        answer
-            .tool_calls
-            .unwrap()
-            .iter()
-            .all(|call| call.needs_confirmation && !call.success)
-    );
+    assert!(answer.tool_calls.unwrap().iter().all(|call| call.needs_confirmation && !call.success));
     assert_eq!(chat.tasks.titles(), ["Buy milk", "Buy bread"]);
     assert_eq!(chat.store.exchanges()[0].pending.len(), 1);
 }
 
 #[tokio::test]
 async fn confirmation_expires_after_one_turn() {
-    let chat = Chat::new([
-        deletes(MILK_ID),
-        says("Shall I?"),
-        says("It is sunny."),
-        deletes(MILK_ID),
-        says("Shall I?"),
-    ])
-    .await;
+    let chat =
+        Chat::new([deletes(MILK_ID), says("Shall I?"), says("It is sunny."), deletes(MILK_ID), says("Shall I?")]).await;
     chat.ask("delete milk").await.unwrap();
     chat.ask("what is the weather?").await.unwrap();
     assert_eq!(only_call(&chat.ask("yes").await.unwrap()), (false, true));
@@ -210,11 +174,7 @@ async fn model_gets_the_exact_waiting_call() {
     // It knows what to repeat only from what it is told.
     let chat = Chat::new([calls(&[("send_letter", &letter.to_string())]), says("Shall I send it?")]).await;
     chat.ask("write to Ann").await.unwrap();
-    assert_eq!(
-        chat.requests()[0].contents("system").len(),
-        1,
-        "nothing waits before anything was asked"
-    );
+    assert_eq!(chat.requests()[0].contents("system").len(), 1, "nothing waits before anything was asked");
     let pending = chat.store.exchanges()[0].pending.clone();
     chat.ask("yes").await.unwrap();
     let requests = chat.requests();
@@ -253,12 +213,7 @@ async fn model_learns_of_confirmation_limits() {
     nine.push(("send_letter", &long));
     let chat = Chat::new([calls(&nine), says("Shall I?")]).await;
     let answer = chat.ask("write to all").await.unwrap();
-    let waits: Vec<bool> = answer
-        .tool_calls
-        .unwrap()
-        .iter()
-        .map(|call| call.needs_confirmation)
-        .collect();
+    let waits: Vec<bool> = answer.tool_calls.unwrap().iter().map(|call| call.needs_confirmation).collect();
     assert_eq!(waits, [vec![true; 8], vec![false; 2]].concat());
     let requests = chat.requests();
     let results = requests[1].contents("tool");
@@ -297,10 +252,7 @@ async fn question_names_the_object_by_its_title() {
     ])
     .await;
     let asked = chat.ask("delete the milk").await.unwrap();
-    assert_eq!(
-        asked.message,
-        "I will.\n\nDelete the task \"Buy milk\"? Reply yes or no."
-    );
+    assert_eq!(asked.message, "I will.\n\nDelete the task \"Buy milk\"? Reply yes or no.");
 }
 
 #[tokio::test]
@@ -317,15 +269,8 @@ async fn forgotten_question_is_added() {
     assert_eq!(asked.message, "I will send it. \n\nSend a letter? Reply yes or no.");
     assert_eq!(chat.heard.text(), asked.message);
     assert_eq!(chat.store.exchanges()[0].answer.content, asked.message);
-    assert_eq!(
-        chat.ask("hm").await.unwrap().message,
-        "送りますか？\n\nSend a letter? Reply yes or no."
-    );
-    assert_eq!(
-        chat.ask("no").await.unwrap().message,
-        "All right.",
-        "nothing waits any more"
-    );
+    assert_eq!(chat.ask("hm").await.unwrap().message, "送りますか？\n\nSend a letter? Reply yes or no.");
+    assert_eq!(chat.ask("no").await.unwrap().message, "All right.", "nothing waits any more");
 }
 
 #[tokio::test]
@@ -389,23 +334,14 @@ async fn cancelled_turn_uses_the_yes() {
 
 #[tokio::test]
 async fn yes_used_elsewhere_is_asked_again() {
-    let chat = Chat::new([
-        deletes(MILK_ID),
-        says("Shall I delete “Buy milk”?"),
-        deletes(MILK_ID),
-        says("Shall I delete it?"),
-    ])
-    .await;
+    let chat =
+        Chat::new([deletes(MILK_ID), says("Shall I delete “Buy milk”?"), deletes(MILK_ID), says("Shall I delete it?")])
+            .await;
     chat.ask("delete milk").await.unwrap();
     let begun = chat.agent.begin(request("yes"), &user()).await.unwrap();
     // Between hearing the yes and using it.
     let kept = chat.store.exchanges().remove(0);
-    assert!(
-        chat.store
-            .take_pending(&user(), kept.conversation, &kept.pending)
-            .await
-            .unwrap()
-    );
+    assert!(chat.store.take_pending(&user(), kept.conversation, &kept.pending).await.unwrap());
     let Accepted::Turn(turn) = begun else { panic!("a turn") };
     let answer = chat.run(turn).await.unwrap();
     assert_eq!(only_call(&answer), (false, true));

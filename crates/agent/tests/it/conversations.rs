@@ -30,60 +30,33 @@ async fn model_gets_ten_messages_and_the_question() {
         .flat_map(|n| [("user", format!("question {n}")), ("assistant", format!("answer {n}"))])
         .chain([("user", "question 6".to_owned())])
         .collect();
-    let sent: Vec<(&str, String)> = sent[1..]
-        .iter()
-        .map(|(role, text)| (*role, (*text).to_owned()))
-        .collect();
+    let sent: Vec<(&str, String)> = sent[1..].iter().map(|(role, text)| (*role, (*text).to_owned())).collect();
     assert_eq!(sent, expected);
     assert_eq!(chat.store.exchanges().len(), 7);
 }
 
 #[tokio::test]
 async fn what_is_sent_stays_within_the_budget() {
-    let chat = Chat::with(
-        [
-            says(&"old ".repeat(500)),
-            calls(&[("long", "{}"), ("long", "{}")]),
-            says("Done."),
-        ],
-        |settings| {
+    let chat =
+        Chat::with([says(&"old ".repeat(500)), calls(&[("long", "{}"), ("long", "{}")]), says("Done.")], |settings| {
             settings.context_tokens = 3000;
             settings.instructions = Some("Be brief.".into());
-        },
-    )
-    .await;
+        })
+        .await;
     chat.ask("first").await.unwrap();
     chat.ask("second").await.unwrap();
     let requests = chat.requests();
     let tools = serde_json::to_vec(&requests[0].body["tools"]).unwrap().len();
     let bytes = |at: usize| {
-        let contents = requests[at]
-            .messages()
-            .iter()
-            .filter_map(|message| message["content"].as_str());
+        let contents = requests[at].messages().iter().filter_map(|message| message["content"].as_str());
         tools + contents.map(str::len).sum::<usize>()
     };
-    assert_eq!(
-        requests[1].contents("user"),
-        ["first", "second"],
-        "there was room for the history"
-    );
-    assert_eq!(
-        requests[2].contents("user"),
-        ["first", "second"],
-        "the last exchange stays"
-    );
-    assert!(
-        requests[2].contents("assistant")[0].ends_with("more characters]"),
-        "but it gave way to the results"
-    );
+    assert_eq!(requests[1].contents("user"), ["first", "second"], "there was room for the history");
+    assert_eq!(requests[2].contents("user"), ["first", "second"], "the last exchange stays");
+    assert!(requests[2].contents("assistant")[0].ends_with("more characters]"), "but it gave way to the results");
     assert!(requests[2].contents("system")[0].ends_with("Be brief."));
     let results = requests[2].contents("tool");
-    assert!(
-        results
-            .iter()
-            .all(|result| result.ends_with("more characters]") && result.len() > 1000)
-    );
+    assert!(results.iter().all(|result| result.ends_with("more characters]") && result.len() > 1000));
     assert!((1..3).all(|at| bytes(at) < 3000 * 3), "{} {}", bytes(1), bytes(2));
 }
 
@@ -104,18 +77,14 @@ async fn after_thirty_minutes_a_new_conversation_begins() {
     chat.clock.advance(SignedDuration::from_mins(30));
     let second = chat.ask("two").await.unwrap().conversation_id;
     assert_eq!(first, second);
-    chat.clock
-        .advance(SignedDuration::from_mins(30) + SignedDuration::from_secs(1));
+    chat.clock.advance(SignedDuration::from_mins(30) + SignedDuration::from_secs(1));
     let third = chat.ask("three").await.unwrap().conversation_id;
     assert_ne!(first, third);
     assert_eq!(chat.requests()[2].contents("user"), ["three"]);
 
     // By its id the old one goes on, however old.
     chat.clock.advance(SignedDuration::from_hours(24 * 365));
-    let back = ChatRequest {
-        conversation_id: Some(first),
-        ..request("four")
-    };
+    let back = ChatRequest { conversation_id: Some(first), ..request("four") };
     assert_eq!(chat.request(back).await.unwrap().conversation_id, first);
     assert_eq!(chat.requests()[3].contents("user"), ["one", "two", "four"]);
     // Its id carries the time by the clock.
@@ -127,15 +96,9 @@ async fn after_thirty_minutes_a_new_conversation_begins() {
 async fn a_new_conversation_can_be_asked_for() {
     let chat = Chat::new([says("Hi")]).await;
     let first = chat.ask("one").await.unwrap().conversation_id;
-    let new = ChatRequest {
-        new_conversation: true,
-        ..request("two")
-    };
+    let new = ChatRequest { new_conversation: true, ..request("two") };
     assert_ne!(chat.request(new.clone()).await.unwrap().conversation_id, first);
-    let both = ChatRequest {
-        conversation_id: Some(first),
-        ..new
-    };
+    let both = ChatRequest { conversation_id: Some(first), ..new };
     assert_eq!(chat.request(both).await.unwrap_err().kind(), ErrorKind::InvalidArgument);
 }
 
@@ -145,15 +108,9 @@ async fn anothers_conversation_is_one_that_does_not_exist() {
     let anns = chat.ask("one").await.unwrap().conversation_id;
     let bob = UserId::new("bob").unwrap();
     for id in [anns, Uuid::nil()] {
-        let asked = ChatRequest {
-            conversation_id: Some(id),
-            ..request("two")
-        };
+        let asked = ChatRequest { conversation_id: Some(id), ..request("two") };
         let error = chat.agent.begin(asked, &bob).await.err().unwrap();
-        assert_eq!(
-            (error.kind(), error.message()),
-            (ErrorKind::NotFound, "Unknown conversation")
-        );
+        assert_eq!((error.kind(), error.message()), (ErrorKind::NotFound, "Unknown conversation"));
     }
     // Without an id, he begins one of his own.
     let Ok(Accepted::Turn(turn)) = chat.agent.begin(request("hello"), &bob).await else {
@@ -174,22 +131,11 @@ async fn a_message_has_1_to_4000_characters() {
 
 #[tokio::test]
 async fn a_request_sent_twice_is_answered_once() {
-    let chat = Chat::new([
-        calls(&[("list_tasks", "{}")]),
-        says("Two tasks."),
-        says("Another answer."),
-    ])
-    .await;
-    let named = ChatRequest {
-        request_id: Some(Uuid::from_u128(7)),
-        ..request("how many?")
-    };
+    let chat = Chat::new([calls(&[("list_tasks", "{}")]), says("Two tasks."), says("Another answer.")]).await;
+    let named = ChatRequest { request_id: Some(Uuid::from_u128(7)), ..request("how many?") };
     let first = chat.request(named.clone()).await.unwrap();
     let second = chat.request(named.clone()).await.unwrap();
-    assert_eq!(
-        (&first.message, first.conversation_id),
-        (&second.message, second.conversation_id)
-    );
+    assert_eq!((&first.message, first.conversation_id), (&second.message, second.conversation_id));
     assert_eq!((chat.requests().len(), chat.store.exchanges().len()), (2, 1));
     assert_eq!(chat.tasks.runs.load(Ordering::SeqCst), 1);
     // Another user's request of the same name is another request.
@@ -200,43 +146,26 @@ async fn a_request_sent_twice_is_answered_once() {
 #[tokio::test]
 async fn concurrent_duplicate_request_must_wait() {
     let chat = Chat::new([says("Hi")]).await;
-    let named = ChatRequest {
-        request_id: Some(Uuid::from_u128(7)),
-        ..request("hello")
-    };
+    let named = ChatRequest { request_id: Some(Uuid::from_u128(7)), ..request("hello") };
     let Ok(Accepted::Turn(first)) = chat.agent.begin(named.clone(), &user()).await else {
         panic!("a turn");
     };
     let error = chat.agent.begin(named.clone(), &user()).await.err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
-    assert!(
-        error
-            .message()
-            .contains("is already in progress; try again in a moment")
-    );
+    assert!(error.message().contains("is already in progress; try again in a moment"));
     chat.run(first).await.unwrap();
-    assert!(matches!(
-        chat.agent.begin(named, &user()).await,
-        Ok(Accepted::Answered(_))
-    ));
+    assert!(matches!(chat.agent.begin(named, &user()).await, Ok(Accepted::Answered(_))));
 }
 
 #[tokio::test]
 async fn a_request_that_failed_can_be_sent_again() {
     let chat = Chat::new([Answer::Silence]).await;
-    let named = ChatRequest {
-        request_id: Some(Uuid::from_u128(7)),
-        ..request("hello")
-    };
+    let named = ChatRequest { request_id: Some(Uuid::from_u128(7)), ..request("hello") };
     let Ok(Accepted::Turn(turn)) = chat.agent.begin(named.clone(), &user()).await else {
         panic!("a turn");
     };
     // The caller gives up: the model never answers.
-    assert!(
-        tokio::time::timeout(Duration::from_millis(50), chat.run(turn))
-            .await
-            .is_err()
-    );
+    assert!(tokio::time::timeout(Duration::from_millis(50), chat.run(turn)).await.is_err());
     assert!(matches!(chat.agent.begin(named, &user()).await, Ok(Accepted::Turn(_))));
     assert_eq!(chat.store.exchanges(), []);
 }

@@ -33,10 +33,7 @@ async fn statuses_have_plain_messages() {
         let chat = Chat::new([status(code, &[], &error("internal canary"))]).await;
         let (kind, message) = failure(&chat).await;
         assert_eq!(kind, ErrorKind::Unavailable);
-        assert!(
-            message.contains(says) && !message.contains("canary"),
-            "{code}: {message}"
-        );
+        assert!(message.contains(says) && !message.contains("canary"), "{code}: {message}");
         assert_eq!(chat.requests().len(), tries, "{code}");
     }
 }
@@ -54,10 +51,7 @@ async fn long_retry_after_is_not_awaited() {
     let chat = Chat::new([status(429, &[("retry-after", "11")], &error("slow down"))]).await;
     let (kind, message) = failure(&chat).await;
     assert_eq!(kind, ErrorKind::Unavailable);
-    assert!(
-        message.contains("is rate limiting requests (HTTP 429). Try again in a minute."),
-        "{message}"
-    );
+    assert!(message.contains("is rate limiting requests (HTTP 429). Try again in a minute."), "{message}");
     assert_eq!(chat.requests().len(), 1);
 }
 
@@ -77,24 +71,13 @@ async fn server_errors_are_tried_three_times() {
 #[tokio::test]
 async fn error_inside_a_stream_fails() {
     let late = format!("data: {}\n\n", json!({"error": {"message": "canary", "code": 400}}));
-    let chat = Chat::new([stream_of(
-        [delta(&json!({"content": "Hel"}), None), late.clone()],
-        Ending::Whole,
-    )])
-    .await;
+    let chat = Chat::new([stream_of([delta(&json!({"content": "Hel"}), None), late.clone()], Ending::Whole)]).await;
     let (_, message) = failure(&chat).await;
-    assert!(
-        message.contains("rejected the request") && !message.contains("canary"),
-        "{message}"
-    );
+    assert!(message.contains("rejected the request") && !message.contains("canary"), "{message}");
 
     // Something has been said: it is not asked again, though the error might pass.
     let passing = late.replace("400", "502");
-    let chat = Chat::new([stream_of(
-        [delta(&json!({"content": "Hel"}), None), passing.clone()],
-        Ending::Whole,
-    )])
-    .await;
+    let chat = Chat::new([stream_of([delta(&json!({"content": "Hel"}), None), passing.clone()], Ending::Whole)]).await;
     failure(&chat).await;
     assert_eq!(chat.requests().len(), 1);
     let chat = Chat::new([stream_of([passing], Ending::Whole), says("Hello.")]).await;
@@ -109,21 +92,14 @@ async fn unreadable_answer_fails() {
         pieces: vec![b"<html>\n<body>Welcome</body>\n</html>\n".to_vec()],
         ending: Ending::Whole,
     };
-    let endless = Answer::Pieces {
-        status: 200,
-        headers: vec![],
-        pieces: vec![vec![b'x'; 64 * 1024]; 20],
-        ending: Ending::Whole,
-    };
+    let endless =
+        Answer::Pieces { status: 200, headers: vec![], pieces: vec![vec![b'x'; 64 * 1024]; 20], ending: Ending::Whole };
     for answer in [
         html("text/html"),
         html("application/json"),
         html("text/event-stream"),
         stream_of(["data: {\"choices\": [\n\n"], Ending::Whole),
-        stream_of(
-            [vec![0xff, 0xfe, b'\n', b'\n'], b"data: \xff\n\n".to_vec()],
-            Ending::Whole,
-        ),
+        stream_of([vec![0xff, 0xfe, b'\n', b'\n'], b"data: \xff\n\n".to_vec()], Ending::Whole),
         endless,
     ] {
         let chat = Chat::new([answer]).await;
@@ -217,11 +193,7 @@ async fn cancelled_turn_ends() {
 
 #[tokio::test]
 async fn unreachable_model_fails() {
-    let free = tokio::net::TcpListener::bind("127.0.0.1:0")
-        .await
-        .unwrap()
-        .local_addr()
-        .unwrap();
+    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let chat = Chat::on(Settings::new(format!("http://{free}/v1"), "none"));
     let (kind, message) = failure(&chat).await;
     assert_eq!(kind, ErrorKind::Unavailable);
@@ -237,13 +209,7 @@ async fn failed_model_still_reports_done_calls() {
         let chat = Chat::new([calls(&[("complete_task", &milk), ("fail", "{}")]), failing]).await;
         let answer = chat.ask("complete milk").await.unwrap();
         assert!(answer.message.contains(why), "{}", answer.message);
-        assert!(
-            answer
-                .message
-                .contains("\n- Done: Buy milk\n- Failed: the database is away"),
-            "{}",
-            answer.message
-        );
+        assert!(answer.message.contains("\n- Done: Buy milk\n- Failed: the database is away"), "{}", answer.message);
         assert!(!answer.message.contains("canary"));
         assert_eq!(chat.heard.text(), answer.message, "half an answer was taken back");
         assert_eq!(chat.store.exchanges()[0].answer.content, answer.message);
@@ -263,16 +229,9 @@ fn settings_are_checked() -> Result<()> {
     for (url, model) in [("", "m"), ("localhost/v1", "m"), ("http://localhost/v1", " ")] {
         let settings = Settings::new(url, model);
         let clock = std::sync::Arc::new(tribune_core::SystemClock);
-        let agent = tribune_agent::Agent::new(
-            settings,
-            std::sync::Arc::<crate::support::store::Memory>::default(),
-            clock,
-        );
-        assert_eq!(
-            agent.err().map(|error| error.kind()),
-            Some(ErrorKind::InvalidArgument),
-            "{url} {model}"
-        );
+        let agent =
+            tribune_agent::Agent::new(settings, std::sync::Arc::<crate::support::store::Memory>::default(), clock);
+        assert_eq!(agent.err().map(|error| error.kind()), Some(ErrorKind::InvalidArgument), "{url} {model}");
     }
     Ok(())
 }

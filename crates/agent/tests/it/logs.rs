@@ -13,35 +13,19 @@ async fn nothing_that_was_said_is_logged() {
     let arguments = json!({"task_id": CANARY}).to_string();
     let failing = [
         says(&format!("the answer {CANARY}")),
-        status(
-            500,
-            &[("retry-after", "0")],
-            &json!({"error": {"message": CANARY, "code": "down"}}),
-        ),
-        status(
-            400,
-            &[],
-            &json!({"error": {"message": CANARY, "type": format!("what you said: {CANARY}")}}),
-        ),
+        status(500, &[("retry-after", "0")], &json!({"error": {"message": CANARY, "code": "down"}})),
+        status(400, &[], &json!({"error": {"message": CANARY, "type": format!("what you said: {CANARY}")}})),
         stream_of([format!("data: {CANARY}\n\n")], Ending::Whole),
     ];
     for last in failing {
-        let chat = Chat::new([
-            calls_after(CANARY, &[("complete_task", &arguments), (CANARY, CANARY)]),
-            last,
-        ])
-        .await;
+        let chat = Chat::new([calls_after(CANARY, &[("complete_task", &arguments), (CANARY, CANARY)]), last]).await;
         let log = logged(async {
             let answer = chat.ask(&format!("a question {CANARY}")).await;
             assert!(answer.is_ok());
         })
         .await;
         let ours: Vec<&str> = log.lines().filter(|line| line.contains("tribune_agent")).collect();
-        assert!(
-            ours.iter()
-                .any(|line| line.contains("chat turn") && line.contains("rounds=1")),
-            "{ours:?}"
-        );
+        assert!(ours.iter().any(|line| line.contains("chat turn") && line.contains("rounds=1")), "{ours:?}");
         let leaks: Vec<&str> = log.lines().filter(|line| line.contains(CANARY)).collect();
         assert!(leaks.is_empty(), "{leaks:?}");
     }
@@ -49,22 +33,16 @@ async fn nothing_that_was_said_is_logged() {
 
 #[tokio::test]
 async fn a_refused_key_is_told_to_the_operator() {
-    let chat = Chat::with(
-        [status(401, &[], &json!({"error": {"code": "invalid_api_key"}}))],
-        |settings| {
-            settings.api_key = Some(CANARY.into());
-        },
-    )
+    let chat = Chat::with([status(401, &[], &json!({"error": {"code": "invalid_api_key"}}))], |settings| {
+        settings.api_key = Some(CANARY.into());
+    })
     .await;
     let log = logged(async {
         chat.fails("hello").await;
     })
     .await;
     let warning = log.lines().find(|line| line.contains("WARN")).expect("a warning");
-    assert!(
-        warning.contains("refused the API key") && warning.contains("status=401"),
-        "{warning}"
-    );
+    assert!(warning.contains("refused the API key") && warning.contains("status=401"), "{warning}");
     assert!(warning.contains("code=\"invalid_api_key\""), "{warning}");
     assert!(!log.contains(CANARY), "{log}");
 }

@@ -37,36 +37,25 @@ async fn answer_without_tools_is_streamed_and_stored() {
     assert_eq!((answer.tool_calls, answer.citations), (None, vec![]));
     assert_eq!(chat.heard.text(), answer.message);
     assert_eq!(chat.heard.deltas(), 5);
-    let started = Event::Started {
-        conversation_id: answer.conversation_id,
-    };
+    let started = Event::Started { conversation_id: answer.conversation_id };
     assert_eq!(chat.heard.events()[0], started);
     let kept = chat.store.exchanges();
     assert_eq!(kept.len(), 1);
-    assert_eq!(
-        (&*kept[0].question.content, &*kept[0].answer.content),
-        ("hello", &*answer.message)
-    );
+    assert_eq!((&*kept[0].question.content, &*kept[0].answer.content), ("hello", &*answer.message));
     assert_eq!(kept[0].conversation, answer.conversation_id);
 }
 
 #[tokio::test]
 async fn several_steps_list_then_complete() {
     let complete = format!("{{\"task_id\":\"{MILK_ID}\"}}");
-    let chat = Chat::new([
-        calls(&[("list_tasks", "")]),
-        calls(&[("complete_task", &complete)]),
-        says("“Buy milk” is done."),
-    ])
-    .await;
+    let chat =
+        Chat::new([calls(&[("list_tasks", "")]), calls(&[("complete_task", &complete)]), says("“Buy milk” is done.")])
+            .await;
     let answer = chat.ask("I have bought milk").await.unwrap();
     assert_eq!(answer.message, "“Buy milk” is done.");
     assert_eq!(
         answer.tool_calls.unwrap(),
-        [
-            summary("list_tasks", true, "2 tasks"),
-            summary("complete_task", true, "Buy milk")
-        ]
+        [summary("list_tasks", true, "2 tasks"), summary("complete_task", true, "Buy milk")]
     );
     assert_eq!(chat.tasks.completed(), ["Buy milk"]);
     assert_eq!(answer.citations, [], "their own list is no source");
@@ -117,16 +106,11 @@ async fn no_rounds_means_no_tools() {
 #[tokio::test]
 async fn calls_of_one_round_run_concurrently() {
     // Each waits for the other: one after the other they would never end.
-    let chat = Chat::new([
-        calls(&[("meet", "{\"who\":\"first\"}"), ("meet", "{\"who\":\"second\"}")]),
-        says("They met."),
-    ])
-    .await;
+    let chat =
+        Chat::new([calls(&[("meet", "{\"who\":\"first\"}"), ("meet", "{\"who\":\"second\"}")]), says("They met.")])
+            .await;
     let answer = chat.ask("let them meet").await.unwrap();
-    assert_eq!(
-        answer.tool_calls.unwrap(),
-        [summary("meet", true, "Met"), summary("meet", true, "Met")]
-    );
+    assert_eq!(answer.tool_calls.unwrap(), [summary("meet", true, "Met"), summary("meet", true, "Met")]);
     let requests = chat.requests();
     let results = requests[1].contents("tool");
     assert!(results[0].contains("first") && results[1].contains("second"));
@@ -146,11 +130,7 @@ async fn model_can_correct_wrong_arguments() {
     let right = format!("{{\"task_id\":\"{MILK_ID}\"}}");
     let chat = Chat::new([
         calls(&[("complete_task", "{\"task_id\":")]),
-        calls(&[
-            ("complete_task", "[1]"),
-            ("complet_task", "{}"),
-            ("complete_task", "{}"),
-        ]),
+        calls(&[("complete_task", "[1]"), ("complet_task", "{}"), ("complete_task", "{}")]),
         calls(&[("complete_task", &right)]),
         says("Done."),
     ])
@@ -161,21 +141,9 @@ async fn model_can_correct_wrong_arguments() {
     let requests = chat.requests();
     let last = &requests[3];
     let results = last.contents("tool");
-    assert!(
-        results[0].starts_with("error: the arguments are not valid JSON"),
-        "{}",
-        results[0]
-    );
-    assert!(
-        results[1].starts_with("error: the arguments are not a JSON object"),
-        "{}",
-        results[1]
-    );
-    assert!(
-        results[2].starts_with("error: unknown tool; available: list_tasks, "),
-        "{}",
-        results[2]
-    );
+    assert!(results[0].starts_with("error: the arguments are not valid JSON"), "{}", results[0]);
+    assert!(results[1].starts_with("error: the arguments are not a JSON object"), "{}", results[1]);
+    assert!(results[2].starts_with("error: unknown tool; available: list_tasks, "), "{}", results[2]);
     assert!(results[3].starts_with("error: `task_id` is missing"), "{}", results[3]);
     // What the model wrote is shown to it again only as far as every server can read it.
     let echoed: Vec<&str> = last
@@ -197,11 +165,7 @@ async fn tool_loop_stops_after_five_rounds() {
     assert_eq!(chat.tasks.runs.load(Ordering::SeqCst), 5);
     let requests = chat.requests();
     assert_eq!(requests.len(), 6);
-    assert!(
-        requests[..5]
-            .iter()
-            .all(|request| request.body.get("tool_choice").is_none())
-    );
+    assert!(requests[..5].iter().all(|request| request.body.get("tool_choice").is_none()));
     assert_eq!(requests[5].body["tool_choice"], "none");
     assert_eq!(chat.heard.text(), answer.message);
     assert_eq!(chat.store.exchanges().len(), 1);
@@ -217,11 +181,7 @@ async fn after_the_last_round_the_model_may_answer() {
 
 #[tokio::test]
 async fn text_before_calls_is_taken_back() {
-    let chat = Chat::new([
-        calls_after("Let me look. ", &[("list_tasks", "{}")]),
-        says("Two tasks."),
-    ])
-    .await;
+    let chat = Chat::new([calls_after("Let me look. ", &[("list_tasks", "{}")]), says("Two tasks.")]).await;
     let answer = chat.ask("how many?").await.unwrap();
     assert_eq!(answer.message, "Two tasks.");
     assert_eq!(chat.heard.text(), "Two tasks.");
@@ -252,15 +212,9 @@ async fn model_learns_of_failed_tools() {
 
 #[tokio::test]
 async fn hanging_tool_leaves_time_to_answer() {
-    let chat = Chat::with(
-        [
-            calls(&[("hang", "{}"), ("list_tasks", "{}")]),
-            says("It took too long."),
-        ],
-        |settings| {
-            settings.turn_timeout = Duration::from_secs(10);
-        },
-    )
+    let chat = Chat::with([calls(&[("hang", "{}"), ("list_tasks", "{}")]), says("It took too long.")], |settings| {
+        settings.turn_timeout = Duration::from_secs(10);
+    })
     .await;
     // A turn that took all its time would fail.
     let answer = chat.ask("wait").await.unwrap();
@@ -286,8 +240,5 @@ async fn previews_never_show_ids() {
     let unknown = "{\"task_id\":\"018f6b1e-7c1d-7aaa-8bbb-00000000dead\"}";
     let chat = Chat::new([calls(&[("complete_task", unknown)]), says("There is none.")]).await;
     let answer = chat.ask("complete it").await.unwrap();
-    assert_eq!(
-        answer.tool_calls.unwrap(),
-        [summary("complete_task", false, "there is no task …")]
-    );
+    assert_eq!(answer.tool_calls.unwrap(), [summary("complete_task", false, "there is no task …")]);
 }

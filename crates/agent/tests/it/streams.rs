@@ -25,10 +25,7 @@ async fn plain_json_is_an_answer_too() {
     ])
     .await;
     let answer = chat.ask("how many?").await.unwrap();
-    assert_eq!(
-        (answer.message.as_str(), answer.tool_calls.unwrap().len()),
-        ("Two tasks.", 1)
-    );
+    assert_eq!((answer.message.as_str(), answer.tool_calls.unwrap().len()), ("Two tasks.", 1));
     assert_eq!(chat.heard.text(), "Two tasks.");
 }
 
@@ -51,11 +48,7 @@ async fn bytes_may_be_split_anywhere() {
         .collect();
     // Seven bytes at a time: in the middle of lines, escapes and characters.
     let split = |text: &str| text.as_bytes().chunks(7).map(<[u8]>::to_vec).collect::<Vec<_>>();
-    let said = format!(
-        "{}{}",
-        delta(&json!({"content": "Erledigt: 😀 „é“"}), None),
-        delta(&json!({}), Some("stop"))
-    );
+    let said = format!("{}{}", delta(&json!({"content": "Erledigt: 😀 „é“"}), None), delta(&json!({}), Some("stop")));
     let chat = Chat::new([
         stream_of(split(&pieces.concat()), Ending::Whole),
         stream_of(said.as_bytes().chunks(1).map(<[u8]>::to_vec), Ending::Whole),
@@ -64,19 +57,13 @@ async fn bytes_may_be_split_anywhere() {
     let answer = chat.ask("complete milk").await.unwrap();
     assert_eq!(answer.message, "Erledigt: 😀 „é“");
     assert!(answer.tool_calls.unwrap()[0].success);
-    assert_eq!(
-        chat.requests()[1].messages()[2]["tool_calls"][0]["function"]["arguments"],
-        arguments
-    );
+    assert_eq!(chat.requests()[1].messages()[2]["tool_calls"][0]["function"]["arguments"], arguments);
 }
 
 #[tokio::test]
 async fn unnumbered_calls_with_object_arguments_work() {
     let call = |id: &str| json!({"id": id, "function": {"name": "complete_task", "arguments": {"task_id": id}}});
-    let piece = delta(
-        &json!({"content": null, "tool_calls": [call(MILK_ID), call("x")]}),
-        Some("tool_calls"),
-    );
+    let piece = delta(&json!({"content": null, "tool_calls": [call(MILK_ID), call("x")]}), Some("tool_calls"));
     let chat = Chat::new([stream_of([piece], Ending::Whole), says("Done.")]).await;
     let calls = chat.ask("complete both").await.unwrap().tool_calls.unwrap();
     let success: Vec<bool> = calls.iter().map(|call| call.success).collect();
@@ -110,11 +97,7 @@ async fn a_huge_answer_is_cut() {
 
 #[tokio::test]
 async fn answer_cut_by_tokens_says_so() {
-    let chat = Chat::new([stream_of(
-        [delta(&json!({"content": "First of"}), Some("length"))],
-        Ending::Whole,
-    )])
-    .await;
+    let chat = Chat::new([stream_of([delta(&json!({"content": "First of"}), Some("length"))], Ending::Whole)]).await;
     let answer = chat.ask("talk").await.unwrap();
     assert!(answer.message.starts_with("First of\n\n(The answer was cut"));
 }
@@ -132,17 +115,10 @@ async fn huge_arguments_are_an_error_for_the_model() {
 async fn cut_off_call_does_not_run() {
     let call = |index: usize, name: &str, arguments: &str| {
         let function = json!({"name": name, "arguments": arguments});
-        delta(
-            &json!({"tool_calls": [{"index": index, "id": format!("c{index}"), "function": function}]}),
-            None,
-        )
+        delta(&json!({"tool_calls": [{"index": index, "id": format!("c{index}"), "function": function}]}), None)
     };
     let cut = stream_of(
-        [
-            call(0, "list_tasks", ""),
-            call(1, "list_tasks", ""),
-            delta(&json!({}), Some("length")),
-        ],
+        [call(0, "list_tasks", ""), call(1, "list_tasks", ""), delta(&json!({}), Some("length"))],
         Ending::Whole,
     );
     let chat = Chat::new([cut, says("Done.")]).await;

@@ -17,10 +17,7 @@ pub struct Baseline {
 impl Baseline {
     /// Keeps the last `most` values.
     pub fn new(most: usize) -> Self {
-        Self {
-            values: VecDeque::new(),
-            most: most.max(1),
-        }
+        Self { values: VecDeque::new(), most: most.max(1) }
     }
 
     /// Ignores NaN and infinities.

@@ -75,9 +75,7 @@ impl Check {
             kind,
             found,
             // Low from the threshold on.
-            severity: excess
-                .filter(|excess| *excess >= 1.0)
-                .map(|excess| Severity::by_size(excess, 2.0, 4.0)),
+            severity: excess.filter(|excess| *excess >= 1.0).map(|excess| Severity::by_size(excess, 2.0, 4.0)),
             value: compared.and_then(|compared| significant(compared.value)),
             baseline: compared.and_then(|compared| significant(compared.baseline?)),
             threshold: compared.and_then(|compared| significant(compared.threshold)),
@@ -104,12 +102,8 @@ impl Check {
 
 impl AnomalyKind {
     /// The checks that need a watched book.
-    pub const OF_BOOKS: [Self; 4] = [
-        Self::QuoteRate,
-        Self::LiquidityStress,
-        Self::IcebergHint,
-        Self::LargeLevelVanishedUntraded,
-    ];
+    pub const OF_BOOKS: [Self; 4] =
+        [Self::QuoteRate, Self::LiquidityStress, Self::IcebergHint, Self::LargeLevelVanishedUntraded];
 
     const fn note(self) -> &'static str {
         match self {
@@ -139,11 +133,7 @@ pub fn quote_rate(updates: u64, trades: u64, past: &Baseline) -> Check {
         if threshold <= 0.0 {
             return Err(Unavailable::NoVariation);
         }
-        Ok(Compared {
-            value: updates as f64 / trades as f64,
-            baseline: Some(usual),
-            threshold,
-        })
+        Ok(Compared { value: updates as f64 / trades as f64, baseline: Some(usual), threshold })
     };
     Check::of(AnomalyKind::QuoteRate, past.len(), compare())
 }
@@ -161,11 +151,7 @@ pub fn liquidity_stress(band: &Band, spread_bps: f64, past_depth: &Baseline, pas
         }
         // No depth is infinitely worse, so the spread decides.
         let value = (usual_depth / depth).min(spread_bps / usual_spread);
-        Ok(Compared {
-            value,
-            baseline: Some(1.0),
-            threshold: STRESS_FACTOR,
-        })
+        Ok(Compared { value, baseline: Some(1.0), threshold: STRESS_FACTOR })
     };
     let samples = past_depth.len().min(past_spread.len());
     Check::of(AnomalyKind::LiquidityStress, samples, compare())
@@ -176,19 +162,13 @@ pub fn volume_outlier(candles: &[Candle]) -> Check {
     let volume = |candle: &Candle| Some(candle.volume.as_f64()).filter(|volume| *volume > 0.0);
     let logs: Vec<f64> = candles.iter().filter_map(volume).map(f64::ln).collect();
     let last_traded = candles.last().is_some_and(|last| !last.volume.is_zero());
-    let outcome = if last_traded {
-        deviations(&logs, |z| z)
-    } else {
-        Err(Unavailable::NoTrades)
-    };
+    let outcome = if last_traded { deviations(&logs, |z| z) } else { Err(Unavailable::NoTrades) };
     Check::of(AnomalyKind::VolumeOutlier, logs.len().saturating_sub(1), outcome)
 }
 
 /// The last closed candle's return against those before it, up or down.
 pub fn return_outlier(candles: &[Candle]) -> Check {
-    let returns = candles
-        .windows(2)
-        .map(|pair| (pair[1].close.as_f64() / pair[0].close.as_f64()).ln());
+    let returns = candles.windows(2).map(|pair| (pair[1].close.as_f64() / pair[0].close.as_f64()).ln());
     let returns: Vec<f64> = returns.collect();
     let outcome = if returns.iter().all(|change| change.is_finite()) {
         deviations(&returns, f64::abs)
@@ -206,14 +186,8 @@ fn deviations(values: &[f64], of: impl Fn(f64) -> f64) -> Result<Compared, Unava
     }
     let middle = median(&mut past.to_vec()).ok_or(short_past(0))?;
     let mut distances: Vec<f64> = past.iter().map(|value| (value - middle).abs()).collect();
-    let spread = median(&mut distances)
-        .filter(|mad| *mad > 0.0)
-        .ok_or(Unavailable::NoVariation)?;
-    Ok(Compared {
-        value: of(MAD_OF_NORMAL * (last - middle) / spread),
-        baseline: None,
-        threshold: OUTLIER_DEVIATIONS,
-    })
+    let spread = median(&mut distances).filter(|mad| *mad > 0.0).ok_or(Unavailable::NoVariation)?;
+    Ok(Compared { value: of(MAD_OF_NORMAL * (last - middle) / spread), baseline: None, threshold: OUTLIER_DEVIATIONS })
 }
 
 pub fn iceberg_check(hints: &IcebergHints) -> Check {
@@ -232,9 +206,7 @@ pub fn vanished_check(walls: &Walls, since: Millis) -> Check {
     let outcome = match (walls.watched_ms, walls.vanished_since(since).count()) {
         (0, _) => Err(Unavailable::Unknown("the recent book")),
         // A short watch without a finding proves nothing.
-        (..VANISHED_WATCH_MS, 0) => Err(Unavailable::TooShort {
-            need_secs: (VANISHED_WATCH_MS / 1_000) as u32,
-        }),
+        (..VANISHED_WATCH_MS, 0) => Err(Unavailable::TooShort { need_secs: (VANISHED_WATCH_MS / 1_000) as u32 }),
         (_, vanished) => Ok(count(vanished)),
     };
     let samples = walls.bid_levels_used.saturating_add(walls.ask_levels_used);
@@ -242,11 +214,7 @@ pub fn vanished_check(walls: &Walls, since: Millis) -> Check {
 }
 
 fn count(found: usize) -> Compared {
-    Compared {
-        value: found as f64,
-        baseline: None,
-        threshold: 1.0,
-    }
+    Compared { value: found as f64, baseline: None, threshold: 1.0 }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

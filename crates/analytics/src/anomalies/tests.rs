@@ -16,10 +16,7 @@ fn quote_rate_matches_hand_computation() {
     let past = past((1..=100).map(f64::from));
     let result = quote_rate(3_000, 10, &past);
     // 300 is 1.98 times the threshold: low.
-    assert_eq!(
-        (result.value, result.baseline, result.threshold),
-        (Some(300.0), Some(50.5), Some(151.5))
-    );
+    assert_eq!((result.value, result.baseline, result.threshold), (Some(300.0), Some(50.5), Some(151.5)));
     assert_eq!((result.found, result.severity), (Some(true), Some(Severity::Low)));
     assert_eq!(quote_rate(1_500, 10, &past).found, Some(false));
     assert_eq!(quote_rate(3_030, 10, &past).severity, Some(Severity::Medium));
@@ -29,15 +26,10 @@ fn quote_rate_matches_hand_computation() {
 fn no_past_no_anomaly() {
     let result = quote_rate(3_000, 10, &past([1.0; 29]));
     assert_eq!((result.found, result.value, result.severity), (None, None, None));
-    assert!(matches!(
-        result.reason,
-        Some(Unavailable::TooFew { have: 29, need: 30, .. })
-    ));
+    assert!(matches!(result.reason, Some(Unavailable::TooFew { have: 29, need: 30, .. })));
     assert_eq!(quote_rate(5, 0, &past([1.0; 50])).reason, Some(Unavailable::NoTrades));
     let mut short = Baseline::new(3);
-    [1.0, 2.0, f64::NAN, 3.0, 4.0]
-        .into_iter()
-        .for_each(|value| short.push(value));
+    [1.0, 2.0, f64::NAN, 3.0, 4.0].into_iter().for_each(|value| short.push(value));
     assert_eq!(short.len(), 3);
 }
 
@@ -53,10 +45,7 @@ fn stress_needs_both_depth_and_spread() {
     let result = of("2.5", 10.0);
     assert_eq!(result.value, Some(4.0));
     assert_eq!((result.found, result.severity), (Some(true), Some(Severity::Medium)));
-    let partly = Depth {
-        ask_reach: Some(price("100.06")),
-        ..book("2.5")
-    };
+    let partly = Depth { ask_reach: Some(price("100.06")), ..book("2.5") };
     let unknown = liquidity_stress(&band(&partly, 25).expect("band"), 10.0, &usual, &spread);
     assert_eq!((unknown.found, unknown.reason), (None, Some(Unavailable::BeyondReach)));
     assert!(!result.note.contains("imminent"));
@@ -70,11 +59,7 @@ fn outliers_match_hand_computation() {
         closes.extend(["101", "101", "100", "100"]);
     }
     closes.push("150");
-    let candles: Vec<_> = closes
-        .iter()
-        .zip(0..)
-        .map(|(close, at)| minute(at, [*close; 4], "1"))
-        .collect();
+    let candles: Vec<_> = closes.iter().zip(0..).map(|(close, at)| minute(at, [*close; 4], "1")).collect();
     let result = return_outlier(&candles);
     // Half of the distances from the median 0 are 0, half ln 1.01 = 0.00995033: their median is the mean of both,
     // 0.00497517. ln 1.5 = 0.405465: 0.6745 · 0.405465/0.00497517 = 54.97.
@@ -93,10 +78,7 @@ fn counts_are_found_from_one_on() {
     ]);
     assert_eq!((result.found, result.checked), (1, 2));
     let json = serde_json::to_value(&result.checks[1]).expect("json");
-    assert_eq!(
-        (&json["type"], &json["standing"]),
-        (&"iceberg_hint".into(), &"hint".into())
-    );
+    assert_eq!((&json["type"], &json["standing"]), (&"iceberg_hint".into(), &"hint".into()));
 }
 
 proptest! {

@@ -85,33 +85,21 @@ pub struct Health {
 }
 
 pub fn health(inputs: &HealthInputs<'_>) -> Health {
-    let mut components = vec![
-        spread(inputs),
-        depth(inputs),
-        balance(inputs),
-        flow(inputs),
-        anomalies(inputs),
-        freshness(inputs),
-    ];
+    let mut components =
+        vec![spread(inputs), depth(inputs), balance(inputs), flow(inputs), anomalies(inputs), freshness(inputs)];
     let scored = components.iter().filter(|component| component.score.is_some());
     let weights_used: f64 = scored.map(|component| component.weight).sum();
     let reason = unscored(inputs, weights_used);
     for component in components.iter_mut().filter(|_| reason.is_none()) {
-        component.contribution = component
-            .score
-            .map(|score| places(score * component.weight / weights_used, 2));
+        component.contribution = component.score.map(|score| places(score * component.weight / weights_used, 2));
     }
-    let weighted = components
-        .iter()
-        .filter_map(|component| Some(component.score? * component.weight));
+    let weighted = components.iter().filter_map(|component| Some(component.score? * component.weight));
     let score = weighted.sum::<f64>() / weights_used;
     Health {
         score: reason.is_none().then(|| places(score.clamp(0.0, 100.0), 1)),
         reason,
         weights_used: places(weights_used, 2),
-        complete: components
-            .iter()
-            .all(|component| component.score.is_some() && component.note.is_none()),
+        complete: components.iter().all(|component| component.score.is_some() && component.note.is_none()),
         components,
         standing: Standing::Convention,
         note: "weights and mappings are chosen, not measured; a score is not advice".into(),
@@ -151,9 +139,7 @@ fn depth(inputs: &HealthInputs<'_>) -> Component {
         share,
         |bps| logarithmic(bps, 0.1, 10.0),
     )
-    .lacking(inputs.band.as_ref().is_ok_and(|band| !band.complete), || {
-        "the band is not complete: a lower bound".into()
-    })
+    .lacking(inputs.band.as_ref().is_ok_and(|band| !band.complete), || "the band is not complete: a lower bound".into())
 }
 
 fn balance(inputs: &HealthInputs<'_>) -> Component {
@@ -177,19 +163,11 @@ fn flow(inputs: &HealthInputs<'_>) -> Component {
         }
         flow.aggressor_imbalance.map(f64::abs).ok_or(Unavailable::NoTrades)
     });
-    let unit = format!(
-        "absolute aggressor imbalance of the last {} s, 0 to 1",
-        inputs.flow_secs
-    );
-    Component::of(
-        ("flow", 0.15, unit.into()),
-        "100 at 0, 0 at 1, linear",
-        one_sided,
-        |imbalance| 100.0 * (1.0 - imbalance),
-    )
-    .lacking(inputs.flow.as_ref().is_ok_and(|flow| !flow.complete), || {
-        "not every trade of the window was seen".into()
+    let unit = format!("absolute aggressor imbalance of the last {} s, 0 to 1", inputs.flow_secs);
+    Component::of(("flow", 0.15, unit.into()), "100 at 0, 0 at 1, linear", one_sided, |imbalance| {
+        100.0 * (1.0 - imbalance)
     })
+    .lacking(inputs.flow.as_ref().is_ok_and(|flow| !flow.complete), || "not every trade of the window was seen".into())
 }
 
 fn anomalies(inputs: &HealthInputs<'_>) -> Component {
@@ -212,9 +190,7 @@ fn anomalies(inputs: &HealthInputs<'_>) -> Component {
         points.ok_or(Unavailable::Unknown("the symbol's past")),
         |points| 100.0 - points,
     )
-    .lacking(made < all, || {
-        format!("of {made} of {all} checks: the others could not be made").into()
-    })
+    .lacking(made < all, || format!("of {made} of {all} checks: the others could not be made").into())
 }
 
 fn freshness(inputs: &HealthInputs<'_>) -> Component {
@@ -243,10 +219,7 @@ impl Component {
             name: name.into(),
             input: input.as_ref().ok().copied().and_then(significant),
             input_unit,
-            score: input
-                .as_ref()
-                .ok()
-                .map(|input| places(map(*input).clamp(0.0, 100.0), 1)),
+            score: input.as_ref().ok().map(|input| places(map(*input).clamp(0.0, 100.0), 1)),
             weight,
             contribution: None,
             mapping: mapping.into(),

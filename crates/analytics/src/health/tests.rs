@@ -18,9 +18,7 @@ fn matches_hand_computation() {
     // Mid 100, bids 99.95 · 3 = 299.85, asks 100.05 · 1 = 100.05: spread 10 bps, thinner side 100.05.
     let band = band(&book(&[("99.95", "3")], &[("100.05", "1")]), BAND_BPS).expect("band");
     // 8 bought, 2 sold: |8 − 2|/10 = 0.6.
-    let all: Vec<_> = (0..10)
-        .map(|id| trade(id, 1, "100", "1", if id < 8 { Buyer } else { Seller }))
-        .collect();
+    let all: Vec<_> = (0..10).map(|id| trade(id, 1, "100", "1", if id < 8 { Buyer } else { Seller })).collect();
     let flow = trade_flow(&all, Window::last(1, 1), -1_000).expect("flow");
     let mut past = Baseline::new(50);
     (0..50).for_each(|_| past.push(10.0));
@@ -39,15 +37,8 @@ fn matches_hand_computation() {
     // balance: |199.8/399.9| = 0.4996 → 50.0. flow: 40. anomalies: 40. freshness: 100·3000/4000 = 75.
     assert_eq!(scores(&result), [41.1, 50.0, 50.0, 40.0, 40.0, 75.0].map(Some));
     // 0.2·41.1 + 0.25·50 + 0.15·50 + 0.15·40 + 0.15·40 + 0.1·75 = 8.22 + 12.5 + 7.5 + 6 + 6 + 7.5 = 47.72.
-    assert_eq!(
-        (result.score, result.weights_used, result.complete),
-        (Some(47.7), 1.0, true)
-    );
-    let parts: f64 = result
-        .components
-        .iter()
-        .filter_map(|component| component.contribution)
-        .sum();
+    assert_eq!((result.score, result.weights_used, result.complete), (Some(47.7), 1.0, true));
+    let parts: f64 = result.components.iter().filter_map(|component| component.contribution).sum();
     assert!((parts - 47.72).abs() < 1e-9);
 }
 
@@ -69,12 +60,7 @@ fn unknown_markets_are_left_out_and_counted() {
         result.reason.as_ref().map(ToString::to_string).as_deref(),
         Some("only 30% of the weight has an input, 50% needed")
     );
-    assert!(
-        result
-            .components
-            .iter()
-            .all(|component| component.contribution.is_none())
-    );
+    assert!(result.components.iter().all(|component| component.contribution.is_none()));
     assert_eq!(result.components[1].reason, Some(Unavailable::NoAsks));
     let json = serde_json::to_value(&result).expect("json");
     assert_eq!(json["components"][1]["reason"], "the book has no asks");
@@ -101,10 +87,7 @@ fn depth_beyond_known_levels_is_a_lower_bound() {
     };
     assert_eq!(depth.score, Some(50.0));
     assert!(depth.note.as_ref().is_some_and(|note| note.contains("lower bound")));
-    assert_eq!(
-        (balance.score, balance.reason.clone()),
-        (None, Some(Unavailable::BeyondReach))
-    );
+    assert_eq!((balance.score, balance.reason.clone()), (None, Some(Unavailable::BeyondReach)));
 }
 
 /// A score over checks of which some could not be made is a score of the others, and says so.
@@ -132,17 +115,11 @@ fn missing_checks_leave_the_score_incomplete() {
     assert!(whole.complete && whole.components[4].note.is_none());
     let partly = scored(vec![made, not_made.clone()]);
     assert_eq!((partly.score, partly.complete), (whole.score, false));
-    assert_eq!(
-        partly.components[4].note.as_deref(),
-        Some("of 1 of 2 checks: the others could not be made")
-    );
+    assert_eq!(partly.components[4].note.as_deref(), Some("of 1 of 2 checks: the others could not be made"));
     let none = scored(vec![not_made]);
     assert_eq!((none.components[4].score, none.complete), (None, false));
     // Which seconds the flow is of.
-    assert_eq!(
-        whole.components[3].input_unit,
-        "absolute aggressor imbalance of the last 30 s, 0 to 1"
-    );
+    assert_eq!(whole.components[3].input_unit, "absolute aggressor imbalance of the last 30 s, 0 to 1");
 }
 
 #[test]
@@ -170,11 +147,7 @@ fn weights_match_the_documentation() {
         anomalies: None,
         age_ms: None,
     });
-    let weights: Vec<_> = result
-        .components
-        .iter()
-        .map(|component| (&*component.name, component.weight))
-        .collect();
+    let weights: Vec<_> = result.components.iter().map(|component| (&*component.name, component.weight)).collect();
     let published = [
         ("spread", 0.20),
         ("depth", 0.25),
@@ -227,8 +200,5 @@ fn old_data_has_no_health() {
         })
     };
     assert!(of(4_999).score.is_some() && of(4_999).reason.is_none());
-    assert_eq!(
-        (of(61_000).score, of(61_000).reason),
-        (None, Some(Unavailable::TooOld { secs: 61 }))
-    );
+    assert_eq!((of(61_000).score, of(61_000).reason), (None, Some(Unavailable::TooOld { secs: 61 })));
 }

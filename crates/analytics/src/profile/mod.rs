@@ -65,11 +65,7 @@ pub fn volume_profile(histogram: &Histogram) -> Result<VolumeProfile, Unavailabl
     let (poc_low, poc_high) = (histogram.bound(poc), histogram.bound(poc + 1));
     let twice_poc = i128::from(poc_low.units()) + i128::from(poc_high.units());
     let total = histogram.total;
-    let with_volume = histogram
-        .rows
-        .iter()
-        .enumerate()
-        .filter(|(_, volume)| !volume.is_zero());
+    let with_volume = histogram.rows.iter().enumerate().filter(|(_, volume)| !volume.is_zero());
     Ok(VolumeProfile {
         basis: histogram.basis,
         window: histogram.window,
@@ -121,11 +117,7 @@ struct ValueArea {
 fn value_area(rows: &[Quantity], poc: usize, total: Quantity) -> Option<ValueArea> {
     let sum = |rows: &[Quantity]| rows.iter().try_fold(Quantity::ZERO, |sum, row| sum.checked_add(*row));
     let enough = total.units().checked_mul(VALUE_AREA.0)?;
-    let mut area = ValueArea {
-        lowest: poc,
-        highest: poc,
-        volume: *rows.get(poc)?,
-    };
+    let mut area = ValueArea { lowest: poc, highest: poc, volume: *rows.get(poc)? };
     while area.volume.units().checked_mul(VALUE_AREA.1)? < enough {
         let above = area.highest + 1..(area.highest + 3).min(rows.len());
         let below = area.lowest.saturating_sub(2)..area.lowest;

@@ -6,10 +6,7 @@ use tribune_binance::model::Aggressor::Buyer;
 use tribune_binance::testing::{minute, price, quantity, trade, trades};
 
 /// All that the fixtures have.
-const EVER: Window = Window {
-    start_ms: -1,
-    end_ms: i64::MAX,
-};
+const EVER: Window = Window { start_ms: -1, end_ms: i64::MAX };
 
 fn histogram(rows: &[i128]) -> Histogram {
     let rows: Vec<_> = rows.iter().map(|units| Quantity::from_units(*units)).collect();
@@ -85,10 +82,7 @@ fn candle_volume_is_spread_evenly() {
 fn coverage_is_the_share_with_data() {
     // Minutes 0 to 5, minute 3 missing; the window is minutes 2 to 5: three of four, 6 of volume.
     let minutes: Vec<_> = [0, 1, 2, 4, 5].map(|at| minute(at, ["5"; 4], "2")).into();
-    let window = Window {
-        start_ms: 120_000,
-        end_ms: 360_000,
-    };
+    let window = Window { start_ms: 120_000, end_ms: 360_000 };
     let made = Histogram::of_candles(&minutes, window, RowWidth::FromTick(price("1"))).expect("histogram");
     assert_eq!((made.coverage(), made.total), (Some(0.75), quantity("6")));
     let all = [trade(1, 120_000, "5", "9", Buyer), trade(2, 300_000, "5", "2", Buyer)];

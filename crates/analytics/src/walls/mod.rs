@@ -38,12 +38,7 @@ pub struct WallRules {
 
 impl WallRules {
     pub const fn with_floor(floor_quote: Notional) -> Self {
-        Self {
-            times_median: 10,
-            persistence_ms: 5_000,
-            floor_quote,
-            levels: 500,
-        }
+        Self { times_median: 10, persistence_ms: 5_000, floor_quote, levels: 500 }
     }
 }
 
@@ -173,8 +168,7 @@ impl WallTracker {
     fn note_gone(&mut self, side: BookSide, lost: BTreeMap<Price, Large>, is_gone: impl Fn(Price) -> bool, at: Millis) {
         let walls = lost.into_iter().filter(|(_, large)| self.rules.persisted(large, at));
         let gone = walls.filter(|(price, _)| is_gone(*price));
-        self.gone
-            .extend(gone.map(|(price, large)| Gone { side, price, large, at }));
+        self.gone.extend(gone.map(|(price, large)| Gone { side, price, large, at }));
     }
 
     fn count(&mut self, trade: &Trade) {
@@ -183,10 +177,7 @@ impl WallTracker {
             BookSide::Bid => &mut self.bids,
             BookSide::Ask => &mut self.asks,
         };
-        let gone = self
-            .gone
-            .iter_mut()
-            .filter(|gone| gone.side == side && gone.price == trade.price);
+        let gone = self.gone.iter_mut().filter(|gone| gone.side == side && gone.price == trade.price);
         let large = watched.large.get_mut(&trade.price).into_iter();
         for large in large.chain(gone.map(|gone| &mut gone.large)) {
             let sum = large.traded.units().saturating_add(trade.quantity.units());
@@ -196,9 +187,8 @@ impl WallTracker {
 
     /// Reports walls gone for so long that no late trade will explain it.
     fn settle(&mut self, time: Millis) {
-        let (settled, waiting) = std::mem::take(&mut self.gone)
-            .into_iter()
-            .partition(|gone| time.saturating_sub(gone.at) >= GRACE_MS);
+        let (settled, waiting) =
+            std::mem::take(&mut self.gone).into_iter().partition(|gone| time.saturating_sub(gone.at) >= GRACE_MS);
         self.gone = waiting;
         let untraded = |gone: &Gone| gone.large.traded.units().saturating_mul(10) < gone.large.quantity.units();
         for gone in Vec::into_iter(settled).filter(untraded) {
@@ -239,10 +229,7 @@ impl WallTracker {
     }
 
     fn of_side(&self, watched: &Watched, side: BookSide, now: Millis, mid: Decimal) -> Vec<Wall> {
-        let standing = watched
-            .large
-            .iter()
-            .filter(|(_, large)| self.rules.persisted(large, now));
+        let standing = watched.large.iter().filter(|(_, large)| self.rules.persisted(large, now));
         let result = standing.filter_map(|(&price, large)| {
             let times = watched
                 .twice_median

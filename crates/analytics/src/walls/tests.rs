@@ -5,19 +5,13 @@ use tribune_binance::testing::{money, price, quantity, trade};
 
 /// Twenty levels a side of one unit each around 100, and a bid of `size` at 99 unless that is nothing.
 fn book(size: &str) -> Depth {
-    let level = |units: i64| Level {
-        price: Price::from_units(units * 1_000_000),
-        quantity: quantity("1"),
-    };
+    let level = |units: i64| Level { price: Price::from_units(units * 1_000_000), quantity: quantity("1") };
     let mut book = Depth {
         bids: (9_970..9_990).map(level).collect(),
         asks: (10_010..10_030).map(level).collect(),
         ..Depth::default()
     };
-    book.bids.set(Level {
-        price: price("99"),
-        quantity: quantity(size),
-    });
+    book.bids.set(Level { price: price("99"), quantity: quantity(size) });
     book
 }
 
@@ -40,10 +34,7 @@ fn size_alone_is_no_wall() {
     let result = tracker.walls();
     let wall = &result.walls[0];
     // The median of 21 bids is 1: 30 times. 30 · 99 = 2970. (99 − 99.995)/99.995 = −99.5050 bps.
-    assert_eq!(
-        (wall.price, wall.notional_quote, wall.times_median),
-        (price("99"), money("2970"), Some(30.0))
-    );
+    assert_eq!((wall.price, wall.notional_quote, wall.times_median), (price("99"), money("2970"), Some(30.0)));
     assert_eq!((wall.distance_bps, wall.age_ms, wall.views), (Some(-99.505), 5_000, 6));
     assert_eq!((wall.severity, result.watched_ms), (Severity::Medium, 5_000));
 }
@@ -69,15 +60,8 @@ fn break_restarts_the_watch() {
     assert!(tracker.walls().walls.is_empty());
     watch(&mut tracker, "30", 20..=24); // ten seconds unseen
     assert!(tracker.walls().walls.is_empty());
-    let crossed = Depth {
-        asks: [Level {
-            price: price("1"),
-            quantity: quantity("1"),
-        }]
-        .into_iter()
-        .collect(),
-        ..book("30")
-    };
+    let crossed =
+        Depth { asks: [Level { price: price("1"), quantity: quantity("1") }].into_iter().collect(), ..book("30") };
     assert!(tracker.observe(&crossed, &[], 25_000).is_err());
     assert_eq!(tracker.walls().watched_ms, 0);
 }
@@ -91,10 +75,7 @@ fn untraded_vanished_wall_is_reported() {
     watch(&mut tracker, "0", 8..=8);
     let result = tracker.walls().vanished_untraded;
     assert_eq!(result.len(), 1);
-    assert_eq!(
-        (result[0].side, result[0].price, result[0].lived_ms),
-        (BookSide::Bid, price("99"), 7_000)
-    );
+    assert_eq!((result[0].side, result[0].price, result[0].lived_ms), (BookSide::Bid, price("99"), 7_000));
 }
 
 #[test]
@@ -117,9 +98,7 @@ fn traded_wall_is_not_reported() {
 fn trade_on_other_side_explains_nothing() {
     let mut tracker = tracker();
     watch(&mut tracker, "30", 0..=6);
-    tracker
-        .observe(&book("0"), &[trade(1, 6_500, "99", "30", Buyer)], 7_000)
-        .expect("valid");
+    tracker.observe(&book("0"), &[trade(1, 6_500, "99", "30", Buyer)], 7_000).expect("valid");
     watch(&mut tracker, "0", 8..=8);
     assert_eq!(tracker.walls().vanished_untraded.len(), 1);
 }
@@ -128,10 +107,7 @@ fn trade_on_other_side_explains_nothing() {
 fn level_out_of_range_has_not_vanished() {
     let mut tracker = tracker();
     watch(&mut tracker, "30", 0..=6);
-    let narrow = Depth {
-        bid_reach: Some(price("99.70")),
-        ..book("0")
-    };
+    let narrow = Depth { bid_reach: Some(price("99.70")), ..book("0") };
     tracker.observe(&narrow, &[], 7_000).expect("valid");
     tracker.observe(&narrow, &[], 8_500).expect("valid");
     assert!(tracker.walls().vanished_untraded.is_empty());
@@ -140,10 +116,7 @@ fn level_out_of_range_has_not_vanished() {
 #[test]
 fn thin_side_has_a_reason() {
     let mut tracker = tracker();
-    let thin = Depth {
-        bids: book("30").bids.iter().take(3).collect(),
-        ..book("30")
-    };
+    let thin = Depth { bids: book("30").bids.iter().take(3).collect(), ..book("30") };
     tracker.observe(&thin, &[], 0).expect("valid");
     let result = tracker.walls();
     assert_eq!((result.bid_median_base, result.ask_median_base.is_some()), (None, true));

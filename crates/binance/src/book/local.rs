@@ -130,10 +130,7 @@ pub struct LocalBook {
 impl LocalBook {
     /// Keeps at most `max_levels` a side.
     pub fn new(max_levels: usize) -> Self {
-        Self {
-            max_levels,
-            ..Self::default()
-        }
+        Self { max_levels, ..Self::default() }
     }
 
     pub fn is_synced(&self) -> bool {
@@ -184,10 +181,7 @@ impl LocalBook {
             return self.apply(diff);
         }
         // Step 1.
-        let expected = self
-            .buffered
-            .back()
-            .map_or(diff.first_id, |event| event.last_id.saturating_add(1));
+        let expected = self.buffered.back().map_or(diff.first_id, |event| event.last_id.saturating_add(1));
         let got = diff.first_id;
         if got > expected {
             self.buffered = VecDeque::from([diff]);
@@ -212,11 +206,7 @@ impl LocalBook {
         }
         // Step 2. `U = lastUpdateId + 1` is a legal first event.
         let last = snapshot.last_update_id;
-        if self
-            .buffered
-            .front()
-            .is_some_and(|first| last.saturating_add(1) < first.first_id)
-        {
+        if self.buffered.front().is_some_and(|first| last.saturating_add(1) < first.first_id) {
             self.too_old += 1;
             if self.too_old > MAX_OUTDATED {
                 // No snapshot reaches the buffered events: their ids may be wrong.
@@ -279,11 +269,7 @@ impl LocalBook {
         if !self.is_synced {
             return Ok(());
         }
-        while let Some(quote) = self
-            .announced
-            .front()
-            .filter(|quote| quote.update_id <= self.last_update_id)
-        {
+        while let Some(quote) = self.announced.front().filter(|quote| quote.update_id <= self.last_update_id) {
             let best = (self.depth.bids.best(), self.depth.asks.best());
             if quote.update_id == self.last_update_id {
                 // An empty side is announced as nothing at no price.

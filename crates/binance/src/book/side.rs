@@ -55,11 +55,7 @@ pub struct Side<O: Order> {
 
 impl<O: Order> Default for Side<O> {
     fn default() -> Self {
-        Self {
-            prices: Vec::new(),
-            quantities: Vec::new(),
-            order: PhantomData,
-        }
+        Self { prices: Vec::new(), quantities: Vec::new(), order: PhantomData }
     }
 }
 
@@ -93,10 +89,7 @@ impl<O: Order> Side<O> {
             stride *= 2;
         }
         let high = len.saturating_sub(stride / 2);
-        self.prices[low..high]
-            .binary_search_by(|at| O::better(*at, price))
-            .map(|at| at + low)
-            .map_err(|at| at + low)
+        self.prices[low..high].binary_search_by(|at| O::better(*at, price)).map(|at| at + low).map_err(|at| at + low)
     }
 
     /// What rests at a price.

@@ -71,10 +71,7 @@ mod tests {
     use crate::number::Quantity;
 
     fn snapshot(levels: usize, limit: usize) -> Depth {
-        let level = |price| Level {
-            price: Price::from_units(price),
-            quantity: Quantity::from_units(1),
-        };
+        let level = |price| Level { price: Price::from_units(price), quantity: Quantity::from_units(1) };
         let count = i64::try_from(levels).expect("few");
         Depth::from(Snapshot {
             last_update_id: 1,
@@ -97,10 +94,7 @@ mod tests {
     #[test]
     fn levels_beyond_the_reach_are_hidden() {
         let mut cut = snapshot(100, 100);
-        let far = Level {
-            price: Price::from_units(5_000),
-            quantity: Quantity::from_units(1),
-        };
+        let far = Level { price: Price::from_units(5_000), quantity: Quantity::from_units(1) };
         cut.bids.set(far);
         assert_eq!((cut.bids.len(), cut.known_bids().count()), (101, 100));
         assert_eq!(cut.known_asks().count(), 100);

@@ -40,9 +40,7 @@ impl Board {
     /// Those symbols that are known.
     pub fn lookup_all<'a>(&self, symbols: impl Iterator<Item = &'a Arc<str>>) -> Vec<(Arc<str>, Day)> {
         let days = self.read();
-        symbols
-            .filter_map(|symbol| Some((symbol.clone(), *days.get(symbol)?)))
-            .collect()
+        symbols.filter_map(|symbol| Some((symbol.clone(), *days.get(symbol)?))).collect()
     }
 
     pub fn days(&self) -> HashMap<Arc<str>, Day> {
@@ -51,9 +49,7 @@ impl Board {
 
     pub fn quote_volumes(&self) -> HashMap<Arc<str>, Notional> {
         let days = self.read();
-        days.iter()
-            .map(|(symbol, day)| (symbol.clone(), day.quote_volume))
-            .collect()
+        days.iter().map(|(symbol, day)| (symbol.clone(), day.quote_volume)).collect()
     }
 
     /// Sets the whole board, from REST.

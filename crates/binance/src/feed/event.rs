@@ -151,12 +151,11 @@ struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 pub fn decode(text: &str) -> Result<Event<'_>, Unreadable> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let read = reader.deserialize_map(Messages);
-    read.and_then(|event| reader.end().map(|()| event))
-        .map_err(|error| Unreadable {
-            stream: stream_of(text),
-            line: error.line(),
-            column: error.column(),
-        })
+    read.and_then(|event| reader.end().map(|()| event)).map_err(|error| Unreadable {
+        stream: stream_of(text),
+        line: error.line(),
+        column: error.column(),
+    })
 }
 
 /// The stream that an unreadable message names.
@@ -197,10 +196,7 @@ impl<'de> Visitor<'de> for Messages {
         }
         Ok(match (bare.as_ref().map(|Text(name)| &**name), id) {
             (Some("serverShutdown"), _) => Event::ServerShutdown,
-            (_, Some(id)) => Event::Answered {
-                id,
-                error: error.map(ErrorAnswer::describe),
-            },
+            (_, Some(id)) => Event::Answered { id, error: error.map(ErrorAnswer::describe) },
             _ => Event::Other,
         })
     }
@@ -238,23 +234,14 @@ impl<'de> DeserializeSeed<'de> for OfStream<'_> {
 fn depth(wire: DepthWire<'_>) -> Event<'_> {
     Event::Depth {
         symbol: wire.s,
-        diff: Diff {
-            first_id: wire.first_id,
-            last_id: wire.last_id,
-            time: wire.time,
-            bids: wire.b,
-            asks: wire.a,
-        },
+        diff: Diff { first_id: wire.first_id, last_id: wire.last_id, time: wire.time, bids: wire.b, asks: wire.a },
     }
 }
 
 fn mini_tickers<'a>(raw: &[&'a RawValue]) -> Event<'a> {
     let read = raw.iter().filter_map(|ticker| serde_json::from_str(ticker.get()).ok());
     let tickers: Vec<MiniTicker<'a>> = read.collect();
-    Event::MiniTickers {
-        unreadable: raw.len() - tickers.len(),
-        tickers,
-    }
+    Event::MiniTickers { unreadable: raw.len() - tickers.len(), tickers }
 }
 
 fn trade(wire: TradeWire<'_>) -> Event<'_> {

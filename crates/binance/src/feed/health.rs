@@ -116,9 +116,7 @@ impl Health {
 
     /// Notes an event of this exchange time; returns how far behind it was.
     pub(super) fn note_event(&self, time: Millis, now: Timestamp) -> Duration {
-        let reckoned = now
-            .as_millisecond()
-            .saturating_add(self.offset_ms.load(Ordering::Relaxed));
+        let reckoned = now.as_millisecond().saturating_add(self.offset_ms.load(Ordering::Relaxed));
         let drift_ms = time.saturating_sub(reckoned);
         self.drift_ms.store(drift_ms, Ordering::Relaxed);
         self.latest.fetch_max(time, Ordering::Relaxed);
@@ -195,11 +193,7 @@ mod tests {
         let health = Health::default();
         let at = |millis| Timestamp::from_millisecond(millis).expect("a time");
         health.set_offset_ms(500_000, at(1_000_000));
-        assert_eq!(
-            health.exchange_millis(at(1_002_000)),
-            1_502_000,
-            "nothing else is known"
-        );
+        assert_eq!(health.exchange_millis(at(1_002_000)), 1_502_000, "nothing else is known");
         // Played at half the pace: what events say counts, not what would have passed by ours.
         health.note_event(1_501_000, at(1_002_000));
         assert_eq!(health.exchange_millis(at(1_002_000)), 1_501_000);
@@ -211,11 +205,7 @@ mod tests {
         }
         health.set_offset_ms(492_205, at(1_010_000));
         assert_eq!(health.exchange_millis(at(1_014_900)), 1_502_205);
-        assert_eq!(
-            health.exchange_millis_before(at(1_014_900), 60_000),
-            1_502_205,
-            "it stood then"
-        );
+        assert_eq!(health.exchange_millis_before(at(1_014_900), 60_000), 1_502_205, "it stood then");
         // A clock that runs is reckoned with, whatever came.
         health.set_has_clock(true);
         assert_eq!(health.exchange_millis(at(1_014_900)), 1_507_105);

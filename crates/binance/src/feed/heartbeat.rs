@@ -19,18 +19,12 @@ pub struct Heartbeat {
 
 impl Heartbeat {
     pub fn new(start: Instant) -> Self {
-        Self {
-            start,
-            millis: AtomicU64::new(0),
-            lag_ms: AtomicU64::new(0),
-            event_ms: AtomicI64::new(0),
-        }
+        Self { start, millis: AtomicU64::new(0), lag_ms: AtomicU64::new(0), event_ms: AtomicI64::new(0) }
     }
 
     pub fn beat(&self, now: Instant) {
         let millis = now.saturating_duration_since(self.start).as_millis();
-        self.millis
-            .store(u64::try_from(millis).unwrap_or(u64::MAX), Ordering::Relaxed);
+        self.millis.store(u64::try_from(millis).unwrap_or(u64::MAX), Ordering::Relaxed);
     }
 
     pub fn last(&self) -> Instant {

@@ -208,11 +208,7 @@ impl<O: Observer> Feed<O> {
             past: Past::default(),
         };
         tokio::spawn(shard.run());
-        ShardHandle {
-            commands,
-            heartbeat,
-            symbols: Vec::new(),
-        }
+        ShardHandle { commands, heartbeat, symbols: Vec::new() }
     }
 }
 

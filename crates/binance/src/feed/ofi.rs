@@ -29,19 +29,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn quote(bid: (&str, &str), ask: (&str, &str)) -> BestQuote {
-        BestQuote {
-            update_id: 1,
-            bid: level(&bid),
-            ask: level(&ask),
-        }
+        BestQuote { update_id: 1, bid: level(&bid), ask: level(&ask) }
     }
 
     fn best(depth: &Depth) -> BestQuote {
-        BestQuote {
-            update_id: 1,
-            bid: depth.bids.best().expect("a bid"),
-            ask: depth.asks.best().expect("an ask"),
-        }
+        BestQuote { update_id: 1, bid: depth.bids.best().expect("a bid"), ask: depth.asks.best().expect("an ask") }
     }
 
     #[test]

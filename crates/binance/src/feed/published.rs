@@ -121,11 +121,7 @@ impl<O: Observer> Published<O> {
             behind: AtomicU64::new(CURRENT),
             symbol,
             current: ArcSwap::from_pointee(Current {
-                status: Arc::new(Status {
-                    state: BookState::Warming,
-                    reason: None,
-                    since: now,
-                }),
+                status: Arc::new(Status { state: BookState::Warming, reason: None, since: now }),
                 view: None,
             }),
             tape: Tape::new(KEEP_TRADES),
@@ -352,10 +348,6 @@ mod tests {
         book.lost();
         book.set_status(BookState::Stale, None, start);
         heartbeat.beat(at(9_000));
-        assert_eq!(
-            book.confirmed(),
-            at(8_000),
-            "another connection's word says nothing of it"
-        );
+        assert_eq!(book.confirmed(), at(8_000), "another connection's word says nothing of it");
     }
 }

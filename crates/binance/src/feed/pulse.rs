@@ -58,10 +58,7 @@ struct Inner {
 
 impl Pulse {
     pub fn new(start: Instant) -> Self {
-        Self {
-            start,
-            inner: Mutex::default(),
-        }
+        Self { start, inner: Mutex::default() }
     }
 
     fn second(&self, now: Instant) -> u64 {
@@ -76,10 +73,7 @@ impl Pulse {
     pub fn interrupted(&self, now: Instant) {
         let since = self.second(now) + 1;
         self.with(|inner| {
-            *inner = Inner {
-                since,
-                ..Inner::default()
-            };
+            *inner = Inner { since, ..Inner::default() };
         });
     }
 
@@ -124,11 +118,7 @@ impl Pulse {
                 quoted_seconds: until.saturating_sub(quoted),
                 ..Beats::default()
             };
-            for second in inner
-                .seconds
-                .iter()
-                .filter(|second| (from..until).contains(&second.number))
-            {
+            for second in inner.seconds.iter().filter(|second| (from..until).contains(&second.number)) {
                 beats.updates += u64::from(second.updates);
                 beats.trades += u64::from(second.trades);
                 if second.number >= quoted {
@@ -148,10 +138,7 @@ impl Inner {
             if self.seconds.len() == SECONDS {
                 self.seconds.pop_front();
             }
-            self.seconds.push_back(Second {
-                number,
-                ..Second::default()
-            });
+            self.seconds.push_back(Second { number, ..Second::default() });
         }
         let last = self.seconds.len() - 1;
         &mut self.seconds[last]
@@ -166,15 +153,8 @@ mod tests {
     use std::time::Duration;
 
     fn quote(update_id: u64, bid: (i64, i128), ask: (i64, i128)) -> BestQuote {
-        let level = |(price, units)| Level {
-            price: Price::from_units(price),
-            quantity: Quantity::from_units(units),
-        };
-        BestQuote {
-            update_id,
-            bid: level(bid),
-            ask: level(ask),
-        }
+        let level = |(price, units)| Level { price: Price::from_units(price), quantity: Quantity::from_units(units) };
+        BestQuote { update_id, bid: level(bid), ask: level(ask) }
     }
 
     #[test]
@@ -207,10 +187,7 @@ mod tests {
         let pulse = Pulse::new(start);
         let at = |millis| start + Duration::from_millis(millis);
         for second in 0..=10 {
-            pulse.quote(
-                at(second * 1_000),
-                quote(second + 1, (100, 1 + i128::from(second)), (101, 7)),
-            );
+            pulse.quote(at(second * 1_000), quote(second + 1, (100, 1 + i128::from(second)), (101, 7)));
         }
         let seen = |now, heard| {
             let beats = pulse.beats(at(now), at(heard), 10);

@@ -76,9 +76,7 @@ impl Rhythm {
 
     /// Whether it has been silent for so long that the exchange is asked, although the market may just be quiet.
     pub(super) fn is_worth_a_question(&self, now: Instant) -> bool {
-        let first = self
-            .times_usual(UNUSUAL)
-            .map_or(ASK_AFTER, |usual| usual.min(ASK_AFTER));
+        let first = self.times_usual(UNUSUAL).map_or(ASK_AFTER, |usual| usual.min(ASK_AFTER));
         let patience = (first * self.quiet()).min(ASK_AFTER_AT_MOST);
         self.silence(now).is_some_and(|silence| silence >= patience)
     }
@@ -102,11 +100,7 @@ mod tests {
         assert_eq!(lively.overdue(at(5_900)), None);
         assert_eq!(lively.overdue(at(6_000)), Some(Duration::from_secs(3)));
         lively.assure(at(6_000));
-        assert_eq!(
-            lively.overdue(at(11_900)),
-            None,
-            "it was quiet: it is given twice as long"
-        );
+        assert_eq!(lively.overdue(at(11_900)), None, "it was quiet: it is given twice as long");
         assert!(lively.overdue(at(12_000)).is_some());
         lively.update(at(12_100));
         assert!(lively.overdue(at(22_000)).is_some(), "an update ends the quiet");

@@ -146,11 +146,7 @@ impl<O: Observer> Shard<O> {
                     socket.subscriptions.unsubscribe(&symbol);
                 }
             }
-            Command::Snapshot {
-                symbol,
-                generation,
-                snapshot,
-            } => {
+            Command::Snapshot { symbol, generation, snapshot } => {
                 if let Some(tracked) = self.symbols.get_mut(&symbol) {
                     tracked.answered(generation, snapshot, now);
                 }
@@ -167,9 +163,7 @@ impl<O: Observer> Shard<O> {
             match (frame, by) {
                 (Frame::Text(text), _) => {
                     let unhandled = self.message(&text, now);
-                    let outcome = self
-                        .connection(by)
-                        .and_then(|socket| note(unhandled, socket, now.monotonic));
+                    let outcome = self.connection(by).and_then(|socket| note(unhandled, socket, now.monotonic));
                     // What a successor does not bring still comes on the old connection.
                     if by == Connection::Current {
                         self.note_outcome(outcome, now);
@@ -273,14 +267,9 @@ impl<O: Observer> Shard<O> {
     }
 
     fn ask_the_exchange(&mut self, now: Instant) {
-        let waiting = self
-            .symbols
-            .iter()
-            .filter_map(|(symbol, tracked)| Some((tracked.compare_due()?, symbol)));
+        let waiting = self.symbols.iter().filter_map(|(symbol, tracked)| Some((tracked.compare_due()?, symbol)));
         // The one that has waited longest is compared first.
-        let next = waiting
-            .min_by_key(|(since, _)| *since)
-            .map(|(_, symbol)| symbol.clone());
+        let next = waiting.min_by_key(|(since, _)| *since).map(|(_, symbol)| symbol.clone());
         for (symbol, tracked) in &mut self.symbols {
             let is_next = next.as_ref() == Some(symbol);
             let (rank, is_pinned) = (tracked.published.rank(), tracked.published.is_pinned());

@@ -91,17 +91,10 @@ async fn fetch<O: Observer>(rest: Rest, wanted: Wanted<O>) {
     let is_in_vain = wanted.want == Want::MoreLevels && limit < wanted.limit;
     let snapshot = match is_in_vain {
         true => Ok(None),
-        false => rest
-            .fresh_depth(&wanted.symbol, limit)
-            .await
-            .map(|stamped| Some(stamped.value)),
+        false => rest.fresh_depth(&wanted.symbol, limit).await.map(|stamped| Some(stamped.value)),
     };
     // The shard may have ended.
-    let _ = wanted.reply.send(Command::Snapshot {
-        symbol: wanted.symbol,
-        generation: wanted.generation,
-        snapshot,
-    });
+    let _ = wanted.reply.send(Command::Snapshot { symbol: wanted.symbol, generation: wanted.generation, snapshot });
 }
 
 /// A deep snapshot weighs as much as five others: once a quarter of the minute's weight is used, books

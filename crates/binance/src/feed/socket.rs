@@ -56,9 +56,7 @@ impl Socket {
     /// With an HTTP request like any other, so that proxies and certificates are those of all requests.
     async fn connect(base: &str, now: impl Fn() -> Instant) -> Result<Self, String> {
         let address = base.trim_end_matches('/').replacen("ws", "http", 1);
-        let url: Url = format!("{address}/stream")
-            .parse()
-            .map_err(|_| "the stream address is not a URL".to_owned())?;
+        let url: Url = format!("{address}/stream").parse().map_err(|_| "the stream address is not a URL".to_owned())?;
         let host = url.host_str().unwrap_or_default().to_owned();
         let client = http_client(&host, CONNECT_TIMEOUT).map_err(|error| error.to_string())?;
         let key = generate_key();
@@ -98,9 +96,7 @@ impl Socket {
         match self.stream.next().await {
             Some(Ok(Message::Text(text))) => Frame::Text(text),
             Some(Ok(Message::Close(frame))) => {
-                let why = frame
-                    .map(|frame| frame.reason.to_string())
-                    .filter(|reason| !reason.is_empty());
+                let why = frame.map(|frame| frame.reason.to_string()).filter(|reason| !reason.is_empty());
                 Frame::Ended(why.unwrap_or_else(|| "the exchange closed the connection".to_owned()))
             }
             Some(Ok(_)) => Frame::Other,
@@ -134,9 +130,7 @@ impl Socket {
         };
         self.last_sent = now;
         self.unsent = Some(now);
-        self.stream
-            .start_send_unpin(message)
-            .map_err(|error| error.to_string())?;
+        self.stream.start_send_unpin(message).map_err(|error| error.to_string())?;
         self.flush(now)
     }
 

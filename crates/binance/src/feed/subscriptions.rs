@@ -80,18 +80,12 @@ impl Subscriptions {
 
     pub(super) fn unsubscribe(&mut self, topic: &Arc<str>) {
         self.states.remove(topic);
-        self.queue
-            .retain(|request| request.topic != *topic || request.refusals == 0);
+        self.queue.retain(|request| request.topic != *topic || request.refusals == 0);
         self.enqueue(Method::Unsubscribe, topic);
     }
 
     fn enqueue(&mut self, kind: Method, topic: &Arc<str>) {
-        self.queue.push_back(Request {
-            kind,
-            topic: topic.clone(),
-            refusals: 0,
-            again_at: None,
-        });
+        self.queue.push_back(Request { kind, topic: topic.clone(), refusals: 0, again_at: None });
     }
 
     /// The next message, with as many topics as fit. What was refused goes alone, so that one topic cannot spoil another.
@@ -209,10 +203,7 @@ fn streams(topic: &str) -> Vec<String> {
         return vec![topic.to_owned()];
     }
     let name = topic.to_lowercase();
-    ["depth@100ms", "bookTicker", "trade", "aggTrade"]
-        .iter()
-        .map(|kind| format!("{name}@{kind}"))
-        .collect()
+    ["depth@100ms", "bookTicker", "trade", "aggTrade"].iter().map(|kind| format!("{name}@{kind}")).collect()
 }
 
 #[cfg(test)]
@@ -253,16 +244,10 @@ mod tests {
             let outcome = all.answered(id, why, at(500));
             assert_eq!(matches!(outcome, Outcome::Refused { .. }), id == 3);
         }
-        assert_eq!(
-            ["AUSDT", "BUSDT", ALL_TICKERS].map(|topic| all.is_confirmed(topic)),
-            [true, false, true]
-        );
+        assert_eq!(["AUSDT", "BUSDT", ALL_TICKERS].map(|topic| all.is_confirmed(topic)), [true, false, true]);
         assert!(all.next_message(at(1_499)).is_none());
         assert_eq!(params(all.next_message(at(1_500))), 4);
-        assert!(
-            all.is_settled(),
-            "who waits for the first answers need not wait for this one"
-        );
+        assert!(all.is_settled(), "who waits for the first answers need not wait for this one");
         all.answered(5, None, at(1_500));
         assert!(all.is_confirmed("BUSDT") && all.are_all_confirmed());
     }

@@ -203,11 +203,7 @@ impl<O: Observer> Tracked<O> {
         self.has_old_updates = true;
         let since = *self.old_since.get_or_insert(now.monotonic);
         // Once that is known, another snapshot is rarely worth its weight.
-        let patience = if self.doubt == Some(Doubt::Ahead) {
-            6 * MAX_AHEAD
-        } else {
-            MAX_AHEAD
-        };
+        let patience = if self.doubt == Some(Doubt::Ahead) { 6 * MAX_AHEAD } else { MAX_AHEAD };
         if now.monotonic.duration_since(since) >= patience {
             self.old_since = None;
             self.doubt = Some(Doubt::Ahead);
@@ -254,9 +250,7 @@ impl<O: Observer> Tracked<O> {
             Some(view) => {
                 let heard = self.published.heard().min(now);
                 let beats = self.published.pulse.beats(heard, heard, OBSERVED_SECS);
-                self.published
-                    .watch
-                    .look(&view, &self.published.tape, beats, exchange_millis);
+                self.published.watch.look(&view, &self.published.tape, beats, exchange_millis);
             }
             None => self.published.watch.interrupted(exchange_millis),
         }
@@ -352,8 +346,7 @@ impl<O: Observer> Tracked<O> {
             self.published.resyncs.fetch_add(1, Ordering::Relaxed);
             metrics::counter!("tribune_book_resyncs_total").increment(1);
             tracing::debug!(symbol = %self.published.symbol, %fault, "book discarded");
-            self.published
-                .set_status(BookState::Resyncing, Some(fault.to_string()), now);
+            self.published.set_status(BookState::Resyncing, Some(fault.to_string()), now);
         }
         self.forget_questions();
         let last = self.faulted.replace(now.monotonic);

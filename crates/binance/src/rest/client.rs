@@ -93,22 +93,12 @@ impl Rest {
     pub fn governed(settings: Settings, governor: Arc<Governor>, clock: Arc<dyn Clock>) -> Result<Self, RestError> {
         let answers = Coalescer::new(settings.window, &clock);
         let transport = Transport::new(&settings, governor, clock)?;
-        let inner = Inner {
-            transport,
-            offset_ms: Mutex::new(None),
-            answers,
-        };
-        Ok(Self {
-            inner: Arc::new(inner),
-            priority: Priority::Interactive,
-        })
+        let inner = Inner { transport, offset_ms: Mutex::new(None), answers };
+        Ok(Self { inner: Arc::new(inner), priority: Priority::Interactive })
     }
 
     fn with_priority(&self, priority: Priority) -> Self {
-        Self {
-            priority,
-            ..self.clone()
-        }
+        Self { priority, ..self.clone() }
     }
 
     /// The same client for background work: it leaves weight to others and waits longer.
@@ -171,9 +161,7 @@ impl Rest {
         let offset = self.clock_offset_ms().filter(|offset| offset.unsigned_abs() >= 1_000)?;
         let side = if offset > 0 { "behind" } else { "ahead of" };
         let (whole, tenth) = (offset.unsigned_abs() / 1_000, offset.unsigned_abs() % 1_000 / 100);
-        Some(format!(
-            "this machine's clock is {whole}.{tenth} s {side} the exchange's"
-        ))
+        Some(format!("this machine's clock is {whole}.{tenth} s {side} the exchange's"))
     }
 
     pub fn host(&self) -> &str {
@@ -311,8 +299,5 @@ pub(super) fn decoded<T>(
 ) -> Result<Stamped<T>, RestError> {
     let endpoint = endpoint.as_str();
     let (value, exchange_time) = read(&raw.value).map_err(|wrong| RestError::Shape { endpoint, wrong })?;
-    Ok(Stamped {
-        exchange_time,
-        ..raw.map(|_| value)
-    })
+    Ok(Stamped { exchange_time, ..raw.map(|_| value) })
 }

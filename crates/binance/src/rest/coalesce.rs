@@ -37,11 +37,7 @@ pub(super) struct Coalescer {
 
 impl Coalescer {
     pub(super) fn new(window: Duration, clock: &Arc<dyn Clock>) -> Self {
-        Self {
-            requests: Mutex::default(),
-            window,
-            clock: Arc::clone(clock),
-        }
+        Self { requests: Mutex::default(), window, clock: Arc::clone(clock) }
     }
 
     /// The answer under `key`: a fresh one, that of a request under way, or that of a new request.
@@ -226,9 +222,6 @@ mod tests {
         }
         let one_more = bench.coalescer.join("one more".to_owned(), bench.fetch());
         assert!(matches!(one_more, Err(RestError::Crowded)));
-        assert!(
-            bench.coalescer.join("7".to_owned(), bench.fetch()).is_ok(),
-            "joining takes no room"
-        );
+        assert!(bench.coalescer.join("7".to_owned(), bench.fetch()).is_ok(), "joining takes no room");
     }
 }

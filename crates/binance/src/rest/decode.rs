@@ -21,10 +21,7 @@ pub type Read<T> = Result<T, Wrong>;
 
 impl Wrong {
     pub fn new(field: &str, why: &str) -> Self {
-        Self {
-            field: field.to_owned(),
-            why: why.to_owned(),
-        }
+        Self { field: field.to_owned(), why: why.to_owned() }
     }
 
     /// The same, seen from outside: `filters[2].tickSize`.
@@ -50,11 +47,7 @@ impl Wrong {
         let message = message.rsplit_once(" at line ").map_or(&*message, |(before, _)| before);
         if let Some(name) = message.strip_prefix("missing field `") {
             let missing = Self::new(name.trim_end_matches('`'), "is missing");
-            return if path.is_empty() {
-                missing
-            } else {
-                missing.within(&path)
-            };
+            return if path.is_empty() { missing } else { missing.within(&path) };
         }
         // What stands before it repeats the value.
         let why = match message.rsplit_once(", expected ") {
@@ -151,14 +144,8 @@ mod tests {
         let cases = [
             (r#"[{"time":1}]"#, "`[0].price` is missing"),
             (r#"[{"price":7,"time":1}]"#, "`[0].price` is not a string"),
-            (
-                r#"[{"price":"x","time":1}]"#,
-                "`[0].price` is wrong: not a decimal number",
-            ),
-            (
-                r#"[{"price":"1","time":"hello, expected a friend at line 7"}]"#,
-                "`[0].time` is not a whole number",
-            ),
+            (r#"[{"price":"x","time":1}]"#, "`[0].price` is wrong: not a decimal number"),
+            (r#"[{"price":"1","time":"hello, expected a friend at line 7"}]"#, "`[0].time` is not a whole number"),
             (r#"[{"price":"1","time":-1}]"#, "`[0].time` is wrong: not a time"),
             (r#"[{"price":"1","time":1},[]]"#, "`[1]` is not an object"),
             (r#"[{"price":"1","time":1},"a"]"#, "`[1]` is not an object"),
@@ -176,10 +163,7 @@ mod tests {
         assert_eq!(wrong.to_string(), "`[0].name` is wrong: longer than any such word");
         let escaped = br#"[{"pr\u0069ce":"1.5","time":1,"new":[1e400]}]"#;
         let rows: Vec<Row> = parse(escaped).expect("escapes and unknown fields");
-        assert_eq!(
-            (rows[0].price.units(), rows[0].time, &*rows[0].name),
-            (150_000_000, 1, "")
-        );
+        assert_eq!((rows[0].price.units(), rows[0].time, &*rows[0].name), (150_000_000, 1, ""));
     }
 
     #[test]
@@ -187,21 +171,12 @@ mod tests {
         let body = br#"[{"price":"1","time":1},{"price":1},7]"#;
         let rows: Vec<Lenient<Row>> = parse(body).expect("a list");
         let wrong: Vec<_> = rows.iter().filter_map(|row| row.0.as_ref().err()).collect();
-        assert_eq!(
-            wrong,
-            [
-                &Wrong::new("price", "is not a string"),
-                &Wrong::new("", "is not an object")
-            ]
-        );
+        assert_eq!(wrong, [&Wrong::new("price", "is not a string"), &Wrong::new("", "is not an object")]);
     }
 
     #[test]
     fn signed_numbers_are_exact() {
-        assert_eq!(
-            parse_signed("-94.99999800").map(|d| d.to_string()),
-            Some("-94.999998".to_owned())
-        );
+        assert_eq!(parse_signed("-94.99999800").map(|d| d.to_string()), Some("-94.999998".to_owned()));
         for not in ["", "-", "1_000", "+1", "1e3", "--1", "NaN", "1.2.3"] {
             assert!(parse_signed(not).is_none(), "{not}");
         }

@@ -87,10 +87,7 @@ mod tests {
     #[test]
     fn weights_match_the_documentation() {
         let depth = |limit| weight(Endpoint::Depth, Scope::One, Some(limit));
-        assert_eq!(
-            [1, 100, 101, 500, 501, 1000, 1001, 5000].map(depth),
-            [5, 5, 25, 25, 50, 50, 250, 250]
-        );
+        assert_eq!([1, 100, 101, 500, 501, 1000, 1001, 5000].map(depth), [5, 5, 25, 25, 50, 50, 250, 250]);
         assert_eq!(weight(Endpoint::Depth, Scope::One, None), 5);
         let tickers = |count| weight(Endpoint::Ticker24h, Scope::Several(count), None);
         assert_eq!([1, 20, 21, 100, 101].map(tickers), [2, 2, 40, 40, 80]);

@@ -17,12 +17,7 @@ pub enum RestError {
         "the request was held back: {used} of this minute's request budget of {budget} is used ({}); try again in {} s",
         .priority.share_in_words(), seconds(*.wait)
     )]
-    HeldBack {
-        wait: Duration,
-        used: u32,
-        budget: u32,
-        priority: Priority,
-    },
+    HeldBack { wait: Duration, used: u32, budget: u32, priority: Priority },
 
     /// Nothing was sent: the request weighs more than the whole budget.
     #[error(
@@ -216,57 +211,29 @@ pub fn seconds(wait: Duration) -> u64 {
 const fn meaning(code: i64) -> (ErrorKind, &'static str) {
     use ErrorKind::{Forbidden, InvalidArgument, NotFound, Unavailable};
     match code {
-        -1003 => (
-            Unavailable,
-            "the exchange counts too many requests; try again in a minute",
-        ),
-        -1007 => (
-            Unavailable,
-            "the exchange's own backend did not answer in time; of an order the outcome is unknown",
-        ),
-        -1000 | -1001 | -1006 | -1008 | -1015 | -1016 => (
-            Unavailable,
-            "the exchange is busy or has a fault (code {code}); try again in a moment",
-        ),
-        -1013 => (
-            InvalidArgument,
-            "the exchange's rules for the symbol refuse the order{said}",
-        ),
+        -1003 => (Unavailable, "the exchange counts too many requests; try again in a minute"),
+        -1007 => (Unavailable, "the exchange's own backend did not answer in time; of an order the outcome is unknown"),
+        -1000 | -1001 | -1006 | -1008 | -1015 | -1016 => {
+            (Unavailable, "the exchange is busy or has a fault (code {code}); try again in a moment")
+        }
+        -1013 => (InvalidArgument, "the exchange's rules for the symbol refuse the order{said}"),
         -1021 => (
             Unavailable,
             "this machine's clock and the exchange's differ by too much{said}; set the clock and try again",
         ),
-        -1022 => (
-            Forbidden,
-            "the exchange does not accept the signature; check the secret of the API key",
-        ),
-        -1100 => (
-            InvalidArgument,
-            "a parameter has characters that the exchange does not take{said}",
-        ),
+        -1022 => (Forbidden, "the exchange does not accept the signature; check the secret of the API key"),
+        -1100 => (InvalidArgument, "a parameter has characters that the exchange does not take{said}"),
         -1102 => (InvalidArgument, "a parameter is missing or empty{said}"),
         -1120 => (
             InvalidArgument,
             "the exchange has no such interval; use one of 1s, 1m, 3m, 5m, 15m, 30m, 1h, 2h, 4h, 6h, 8h, 12h, 1d, 3d, \
              1w, 1M",
         ),
-        -1121 => (
-            NotFound,
-            "the exchange has no {symbol}; search for the asset by name to find its symbols",
-        ),
+        -1121 => (NotFound, "the exchange has no {symbol}; search for the asset by name to find its symbols"),
         -2010 => (InvalidArgument, "the exchange rejected the order{said}"),
-        -2011 => (
-            NotFound,
-            "the exchange did not cancel{said}; look at the order with binance_get_order",
-        ),
-        -2013 => (
-            NotFound,
-            "the exchange has no such order; check the symbol and the order's id",
-        ),
-        -2014 => (
-            Forbidden,
-            "the API key is not one of the exchange's; check how it was copied",
-        ),
+        -2011 => (NotFound, "the exchange did not cancel{said}; look at the order with binance_get_order"),
+        -2013 => (NotFound, "the exchange has no such order; check the symbol and the order's id"),
+        -2014 => (Forbidden, "the API key is not one of the exchange's; check how it was copied"),
         -2015 => (
             Forbidden,
             "the exchange refuses the API key: it is wrong, lacks the permission, or this address is not on its list",
@@ -294,11 +261,7 @@ mod tests {
     use super::*;
 
     fn refused(code: i64) -> RestError {
-        RestError::Refused {
-            code,
-            message: "Said.".to_owned(),
-            subject: Some("FOO".to_owned()),
-        }
+        RestError::Refused { code, message: "Said.".to_owned(), subject: Some("FOO".to_owned()) }
     }
 
     #[test]

@@ -81,10 +81,7 @@ impl Governor {
             pause: None,
             refusals: None,
         };
-        Arc::new(Self {
-            clock,
-            state: Mutex::new(state),
-        })
+        Arc::new(Self { clock, state: Mutex::new(state) })
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -120,10 +117,7 @@ impl Governor {
         };
         let number = state.take(weight, priority, now)?;
         report(state.used());
-        Ok(Permit {
-            governor: Arc::clone(self),
-            number,
-        })
+        Ok(Permit { governor: Arc::clone(self), number })
     }
 
     /// Reserves some of the budget for orders from now on.
@@ -230,10 +224,7 @@ struct Pause {
 
 impl Pause {
     fn error(self, now: Instant) -> RestError {
-        RestError::Paused {
-            wait: self.until.saturating_duration_since(now),
-            banned: self.banned,
-        }
+        RestError::Paused { wait: self.until.saturating_duration_since(now), banned: self.banned }
     }
 }
 
@@ -263,9 +254,7 @@ impl State {
     }
 
     fn used(&self) -> u32 {
-        self.grants
-            .iter()
-            .fold(0, |sum: u32, grant| sum.saturating_add(grant.weight))
+        self.grants.iter().fold(0, |sum: u32, grant| sum.saturating_add(grant.weight))
     }
 
     const fn percent(&self, share: u32) -> u32 {
@@ -284,24 +273,14 @@ impl State {
         }
         let wait = self.until_room(weight, priority, now);
         if !wait.is_zero() {
-            return Err(RestError::HeldBack {
-                wait,
-                used: self.used(),
-                budget,
-                priority,
-            });
+            return Err(RestError::HeldBack { wait, used: self.used(), budget, priority });
         }
         Ok(self.grant(weight, priority, None))
     }
 
     fn grant(&mut self, weight: u32, priority: Priority, answered: Option<Instant>) -> u64 {
         self.last_number += 1;
-        self.grants.push(Grant {
-            number: self.last_number,
-            weight,
-            priority,
-            answered,
-        });
+        self.grants.push(Grant { number: self.last_number, weight, priority, answered });
         self.last_number
     }
 
@@ -318,11 +297,8 @@ impl State {
         if has_room(used, own) {
             return Duration::ZERO;
         }
-        let mut answered: Vec<(Instant, &Grant)> = self
-            .grants
-            .iter()
-            .filter_map(|grant| Some((grant.answered?, grant)))
-            .collect();
+        let mut answered: Vec<(Instant, &Grant)> =
+            self.grants.iter().filter_map(|grant| Some((grant.answered?, grant))).collect();
         answered.sort_by_key(|(at, _)| *at);
         for (at, grant) in answered {
             used -= u64::from(grant.weight);

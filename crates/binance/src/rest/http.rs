@@ -45,11 +45,7 @@ impl Simulation {
 
     fn from_headers(headers: &HeaderMap) -> Option<Self> {
         let value = headers.get(SIMULATED)?;
-        Some(if value.as_bytes().eq_ignore_ascii_case(b"replay") {
-            Self::Replay
-        } else {
-            Self::Simulated
-        })
+        Some(if value.as_bytes().eq_ignore_ascii_case(b"replay") { Self::Replay } else { Self::Simulated })
     }
 }
 
@@ -135,11 +131,7 @@ impl Transport {
     /// Waits for a permit, sends, and reads the answer, all within the timeout; background work waits for its permit
     /// beyond that.
     pub(super) async fn send(&self, request: &Request, priority: Priority) -> Result<Raw, RestError> {
-        let whole = if request.is_bulk {
-            self.bulk_timeout
-        } else {
-            self.timeout
-        };
+        let whole = if request.is_bulk { self.bulk_timeout } else { self.timeout };
         let (patience, whole) = match priority {
             Priority::Interactive | Priority::BesideOrders | Priority::Order => (self.timeout / 3, whole),
             Priority::Page => (Duration::ZERO, whole),
@@ -203,13 +195,7 @@ impl Transport {
         if simulation.is_none() && matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')) {
             self.set_simulation(None);
         }
-        Ok(Stamped {
-            value: body,
-            exchange_time: None,
-            sent,
-            received,
-            simulated: simulation.is_some(),
-        })
+        Ok(Stamped { value: body, exchange_time: None, sent, received, simulated: simulation.is_some() })
     }
 
     fn set_simulation(&self, simulation: Option<Simulation>) {
@@ -226,9 +212,7 @@ impl Transport {
             outgoing = outgoing.header("X-MBX-APIKEY", key.clone());
         }
         if let Some(form) = &request.form {
-            outgoing = outgoing
-                .header("Content-Type", "application/x-www-form-urlencoded")
-                .body(form.clone());
+            outgoing = outgoing.header("Content-Type", "application/x-www-form-urlencoded").body(form.clone());
         }
         outgoing
     }
@@ -245,10 +229,7 @@ impl Transport {
 
     fn refused_in_body(&self, request: &Request, status: StatusCode, body: &[u8]) -> RestError {
         let Ok(ErrorBody { code, msg }) = serde_json::from_slice(body) else {
-            return RestError::Status {
-                endpoint: request.endpoint.as_str(),
-                status: status.as_u16(),
-            };
+            return RestError::Status { endpoint: request.endpoint.as_str(), status: status.as_u16() };
         };
         if code == -1003 {
             return self.governor.pause(None, false);
@@ -257,25 +238,14 @@ impl Transport {
     }
 
     async fn bounded(&self, mut response: Response, request: &Request) -> Result<Vec<u8>, RestError> {
-        let most = if request.is_bulk {
-            MAX_BULK_BYTES
-        } else {
-            MAX_SMALL_BYTES
-        };
-        let too_large = || RestError::TooLarge {
-            endpoint: request.endpoint.as_str(),
-            most,
-        };
+        let most = if request.is_bulk { MAX_BULK_BYTES } else { MAX_SMALL_BYTES };
+        let too_large = || RestError::TooLarge { endpoint: request.endpoint.as_str(), most };
         let announced = usize::try_from(response.content_length().unwrap_or(0)).unwrap_or(usize::MAX);
         if announced > most {
             return Err(too_large());
         }
         let mut body = Vec::with_capacity(announced);
-        while let Some(chunk) = response
-            .chunk()
-            .await
-            .map_err(|error| RestError::Network(explain(&error)))?
-        {
+        while let Some(chunk) = response.chunk().await.map_err(|error| RestError::Network(explain(&error)))? {
             if body.len() + chunk.len() > most {
                 return Err(too_large());
             }
@@ -319,11 +289,7 @@ struct ErrorBody {
 }
 
 fn refused(code: i64, message: &str, request: &Request) -> RestError {
-    RestError::Refused {
-        code,
-        message: quotable(message, request),
-        subject: request.subject.clone(),
-    }
+    RestError::Refused { code, message: quotable(message, request), subject: request.subject.clone() }
 }
 
 /// What the body adds to an error that follows from the status. A replay's simulator says what the recording does not
@@ -346,10 +312,7 @@ fn explained(
     match said.map(|said| refused(said.code, &said.msg, request)) {
         Some(refused) if refused.leaves_outcome_unknown() => refused,
         Some(_) => error,
-        None => RestError::Page {
-            status: status.as_u16(),
-            means: Box::new(error),
-        },
+        None => RestError::Page { status: status.as_u16(), means: Box::new(error) },
     }
 }
 
@@ -357,10 +320,7 @@ fn explained(
 fn quotable(message: &str, request: &Request) -> String {
     let key = request.key.as_ref().and_then(|key| key.to_str().ok());
     let sent = [Some(request.query.as_str()), request.form.as_deref()];
-    let signature = sent
-        .into_iter()
-        .flatten()
-        .find_map(|sent| sent.split_once("signature="));
+    let signature = sent.into_iter().flatten().find_map(|sent| sent.split_once("signature="));
     let secrets = [key, signature.map(|(_, signature)| signature)];
     if secrets.into_iter().flatten().any(|secret| message.contains(secret)) {
         return String::new();

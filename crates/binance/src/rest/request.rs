@@ -107,9 +107,7 @@ impl Request {
 
 fn check_symbol(symbol: &str) -> Result<(), RestError> {
     if symbol.is_empty() || symbol.len() > MAX_SYMBOL_BYTES || symbol.chars().any(char::is_control) {
-        return Err(RestError::Invalid(
-            "that is not a symbol; symbols look like BTCUSDT".to_owned(),
-        ));
+        return Err(RestError::Invalid("that is not a symbol; symbols look like BTCUSDT".to_owned()));
     }
     Ok(())
 }
@@ -133,13 +131,8 @@ mod tests {
     fn values_are_percent_encoded() {
         let request = Request::new(Endpoint::Depth).symbol("币安人生USDT").expect("symbol");
         let request = request.limit(100, 5000).expect("limit");
-        assert_eq!(
-            request.query,
-            "symbol=%E5%B8%81%E5%AE%89%E4%BA%BA%E7%94%9FUSDT&limit=100"
-        );
-        let several = Request::new(Endpoint::Ticker24h)
-            .symbols(&["BTCUSDT", "A&b=c"])
-            .expect("symbols");
+        assert_eq!(request.query, "symbol=%E5%B8%81%E5%AE%89%E4%BA%BA%E7%94%9FUSDT&limit=100");
+        let several = Request::new(Endpoint::Ticker24h).symbols(&["BTCUSDT", "A&b=c"]).expect("symbols");
         assert_eq!(several.query, "symbols=%5B%22BTCUSDT%22%2C%22A%26b%3Dc%22%5D");
         assert_eq!(several.weight(), 2);
     }

@@ -48,9 +48,7 @@ impl Signer {
         let secret = match ed25519(secret) {
             Some(Ok(pair)) => Secret::Ed25519(Box::new(pair)),
             Some(Err(())) => {
-                return Err(refuse(
-                    "secret looks like a private key but is not an Ed25519 key in PKCS#8",
-                ));
+                return Err(refuse("secret looks like a private key but is not an Ed25519 key in PKCS#8"));
             }
             None => Secret::Hmac(hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes())),
         };
@@ -151,11 +149,8 @@ mod tests {
     fn invalid_keys_are_refused_and_not_printed() {
         assert!(Signer::new("", SECRET).is_err());
         assert!(Signer::new("a\nb", SECRET).is_err());
-        let error = Signer::new(
-            KEY,
-            "-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----",
-        )
-        .expect_err("RSA");
+        let error =
+            Signer::new(KEY, "-----BEGIN RSA PRIVATE KEY-----\nAAAA\n-----END RSA PRIVATE KEY-----").expect_err("RSA");
         assert!(error.to_string().contains("Ed25519") && !error.to_string().contains("AAAA"));
         let printed = format!("{:?}", Signer::new(KEY, SECRET).expect("signer"));
         assert!(!printed.contains("vmPU") && !printed.contains("NhqP"));

@@ -82,11 +82,7 @@ async fn refused_time_is_learnt_again() {
     .await;
     let rest = server.client(|_| ());
     let signer = Signer::new("key", "secret").expect("signer");
-    let account = || {
-        rest.signed(&signer, Method::GET, Request::new(Endpoint::Account), |_| {
-            Ok(((), None))
-        })
-    };
+    let account = || rest.signed(&signer, Method::GET, Request::new(Endpoint::Account), |_| Ok(((), None)));
     account().await.expect("in time");
     ahead.store(3_600_000, Ordering::SeqCst);
     account().await.expect("learnt again");
@@ -96,26 +92,12 @@ async fn refused_time_is_learnt_again() {
 async fn requests_have_the_documented_parameters() {
     let server = Server::start(|_| Reply::new(200, "[]")).await;
     let rest = server.client(|_| ());
-    let klines = KlinesQuery {
-        interval: Interval::Mo1,
-        limit: 3,
-        start: Some(1),
-        end: None,
-    };
+    let klines = KlinesQuery { interval: Interval::Mo1, limit: 3, start: Some(1), end: None };
     rest.klines("币USDT", &klines).await.expect("none");
-    let trades = AggTradesQuery {
-        limit: 1000,
-        start: None,
-        end: None,
-        from_id: Some(7),
-    };
+    let trades = AggTradesQuery { limit: 1000, start: None, end: None, from_id: Some(7) };
     rest.agg_trades("BTCUSDT", &trades).await.expect("none");
     rest.tickers_24h(&["BTCUSDT", "ETHUSDT"]).await.expect("none");
-    let written: Vec<String> = server
-        .asked()
-        .iter()
-        .map(|a| format!("{}?{}", a.path, a.query))
-        .collect();
+    let written: Vec<String> = server.asked().iter().map(|a| format!("{}?{}", a.path, a.query)).collect();
     assert_eq!(
         written,
         [
@@ -133,13 +115,7 @@ async fn exchange_count_holds_requests_back() {
     let rest = server.client(|_| ());
     rest.avg_price("BTCUSDT").await.expect("the first");
     let error = rest.avg_price("ETHUSDT").await.expect_err("held back");
-    let RestError::HeldBack {
-        wait,
-        used: 4199,
-        budget: 6000,
-        ..
-    } = error
-    else {
+    let RestError::HeldBack { wait, used: 4199, budget: 6000, .. } = error else {
         panic!("{error}");
     };
     assert!(wait <= Duration::from_millis(60_050));
@@ -166,10 +142,7 @@ async fn retry_after_pauses_every_call() {
         "the exchange asked for a pause (too many requests); no requests are sent until it ends: try again in 60 s"
     );
     for _ in 0..5 {
-        assert!(matches!(
-            rest.server_time().await,
-            Err(RestError::Paused { banned: false, .. })
-        ));
+        assert!(matches!(rest.server_time().await, Err(RestError::Paused { banned: false, .. })));
     }
     assert_eq!(server.asked().len(), 1);
     clock.pass_ms(60_000);
@@ -180,10 +153,7 @@ async fn retry_after_pauses_every_call() {
 async fn ban_is_named() {
     let server = Server::start(|_| Reply::new(418, "").header("Retry-After", "7200")).await;
     let error = server.client(|_| ()).avg_price("BTCUSDT").await.expect_err("418");
-    assert!(
-        error.to_string().contains("banned") && error.to_string().ends_with("7200 s"),
-        "{error}"
-    );
+    assert!(error.to_string().contains("banned") && error.to_string().ends_with("7200 s"), "{error}");
 }
 
 #[tokio::test]
@@ -204,10 +174,7 @@ async fn broken_answers_are_explained() {
     let rest = server.client(|_| ());
     let cases = [
         ("HALF", "broke off"),
-        (
-            "PAGE",
-            "the exchange's answer to avgPrice is not as documented: it is not JSON",
-        ),
+        ("PAGE", "the exchange's answer to avgPrice is not as documented: it is not JSON"),
         ("LIST", "not as documented: it is not an object"),
         ("NUMBER", "`price` is not a string"),
         ("WALL", "firewall refused the request (403)"),
@@ -220,10 +187,7 @@ async fn broken_answers_are_explained() {
         let error = rest.avg_price(symbol).await.expect_err(symbol);
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{symbol}");
         assert!(error.to_string().contains(part), "{symbol}: {error}");
-        assert!(
-            !error.to_string().contains("symbol="),
-            "no address with its query: {error}"
-        );
+        assert!(!error.to_string().contains("symbol="), "no address with its query: {error}");
     }
     let unknown = rest.avg_price("NOPE").await.expect_err("unknown");
     assert_eq!(unknown.kind(), ErrorKind::NotFound);
@@ -266,10 +230,7 @@ async fn unreachable_exchange_is_explained() {
     assert_eq!(refused.err(), Some(RestError::Network(Network::Refused)));
     // A name that no resolver asks anybody about: its first part is too long.
     let nameless = format!("http://{}.invalid", "a".repeat(64));
-    let error = client(&nameless, |_| ())
-        .avg_price("BTCUSDT")
-        .await
-        .expect_err("no such host");
+    let error = client(&nameless, |_| ()).avg_price("BTCUSDT").await.expect_err("no such host");
     assert!(matches!(error, RestError::Network(Network::Dns)), "{error:?}");
     // A server that does not speak TLS.
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -297,15 +258,9 @@ async fn clock_offset_is_learnt() {
     assert_eq!(rest.simulation(), Some(Simulation::Replay));
     let offset = rest.clock_offset_ms().expect("learnt");
     let round_trip = time.received.wall.as_millisecond() - time.sent.wall.as_millisecond();
-    assert!(
-        (offset - 5_000).abs() <= round_trip + 1,
-        "{offset} after {round_trip} ms"
-    );
+    assert!((offset - 5_000).abs() <= round_trip + 1, "{offset} after {round_trip} ms");
     let skew = rest.clock_skew().expect("five seconds");
-    assert!(
-        skew.starts_with("this machine's clock is ") && skew.ends_with(" s behind the exchange's"),
-        "{skew}"
-    );
+    assert!(skew.starts_with("this machine's clock is ") && skew.ends_with(" s behind the exchange's"), "{skew}");
 }
 
 #[tokio::test]
@@ -324,18 +279,8 @@ async fn exchange_info_sets_the_budget() {
 
 #[test]
 fn base_urls_are_checked() {
-    for url in [
-        "",
-        "data-api.binance.vision",
-        "ftp://x",
-        "https://user:pw@x",
-        "https://x/?a=b",
-        "https://x/#y",
-    ] {
-        let settings = super::Settings {
-            base_url: url.to_owned(),
-            ..super::Settings::default()
-        };
+    for url in ["", "data-api.binance.vision", "ftp://x", "https://user:pw@x", "https://x/?a=b", "https://x/#y"] {
+        let settings = super::Settings { base_url: url.to_owned(), ..super::Settings::default() };
         let error = super::Rest::new(settings, Arc::new(SystemClock)).err().expect(url);
         assert!(!error.to_string().contains("pw"), "{error}");
     }

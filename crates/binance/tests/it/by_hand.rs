@@ -34,13 +34,7 @@ pub fn tricky(symbol: &str) -> Vec<Value> {
         quote(symbol, 103, ("10.00", "2"), ("10.10", "4")),
         json!({"lastUpdateId": 102, "bids": [["10.00", "1"], ["9.90", "3"], ["9.50", "8"]],
             "asks": [["10.10", "4"], ["10.20", "5"]]}),
-        diff(
-            symbol,
-            100,
-            104,
-            &json!([["10.00", "2.5"], ["9.40", "0.00000000"]]),
-            &json!([["10.20", "6"]]),
-        ),
+        diff(symbol, 100, 104, &json!([["10.00", "2.5"], ["9.40", "0.00000000"]]), &json!([["10.20", "6"]])),
         quote(symbol, 104, ("10.00", "2.5"), ("10.10", "4")),
         quote(symbol, 106, ("9.95", "0.5"), ("10.10", "4")),
         quote(symbol, 107, ("9.95", "0.5"), ("10.05", "0.00000001")),
@@ -67,9 +61,6 @@ pub fn tricky(symbol: &str) -> Vec<Value> {
 
 pub fn laid_out(values: Vec<Value>) -> Recording {
     let at = |index: usize| (T0 + 100 * i64::try_from(index).expect("few")) * 1_000_000;
-    let lines = values
-        .into_iter()
-        .enumerate()
-        .map(|(index, value)| (at(index), value.to_string()));
+    let lines = values.into_iter().enumerate().map(|(index, value)| (at(index), value.to_string()));
     Recording { lines: lines.collect() }
 }

@@ -13,9 +13,7 @@ type Levels = BTreeMap<i128, i128>;
 pub fn units(value: &Value) -> i128 {
     let text = value.as_str().unwrap_or_else(|| panic!("not a text: {value}"));
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    format!("{whole}{fraction:0<8}")
-        .parse()
-        .unwrap_or_else(|_| panic!("not a number: {text}"))
+    format!("{whole}{fraction:0<8}").parse().unwrap_or_else(|_| panic!("not a number: {text}"))
 }
 
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
@@ -27,10 +25,7 @@ pub struct Book {
 
 impl Book {
     pub fn of(snapshot: &Value) -> Self {
-        let mut book = Self {
-            id: snapshot["lastUpdateId"].as_u64().expect("an id"),
-            ..Self::default()
-        };
+        let mut book = Self { id: snapshot["lastUpdateId"].as_u64().expect("an id"), ..Self::default() };
         set(&mut book.bids, &snapshot["bids"]);
         set(&mut book.asks, &snapshot["asks"]);
         book
@@ -60,14 +55,9 @@ impl Book {
     pub fn difference(&self, depth: &Depth, except: &BTreeSet<i128>) -> Option<String> {
         let reach = |price: Option<tribune_binance::number::Price>| price.map(|price| i128::from(price.units()));
         let (low, high) = (reach(depth.bid_reach), reach(depth.ask_reach));
-        let bids = side_difference(&self.bids, &depth.bids, except, |price| {
-            low.is_none_or(|low| price >= low)
-        });
-        let asks = side_difference(&self.asks, &depth.asks, except, |price| {
-            high.is_none_or(|high| price <= high)
-        });
-        bids.map(|what| format!("bid {what}"))
-            .or_else(|| asks.map(|what| format!("ask {what}")))
+        let bids = side_difference(&self.bids, &depth.bids, except, |price| low.is_none_or(|low| price >= low));
+        let asks = side_difference(&self.asks, &depth.asks, except, |price| high.is_none_or(|high| price <= high));
+        bids.map(|what| format!("bid {what}")).or_else(|| asks.map(|what| format!("ask {what}")))
     }
 }
 
@@ -93,18 +83,14 @@ fn side_difference<O: Order>(
     except: &BTreeSet<i128>,
     known: impl Fn(i128) -> bool,
 ) -> Option<String> {
-    let claimed: Levels = side
-        .iter()
-        .map(|level| (i128::from(level.price.units()), level.quantity.units()))
-        .collect();
+    let claimed: Levels = side.iter().map(|level| (i128::from(level.price.units()), level.quantity.units())).collect();
     for (price, quantity) in &claimed {
         if !except.contains(price) && truth.get(price) != Some(quantity) {
             return Some(format!("{price}: claims {quantity}, is {:?}", truth.get(price)));
         }
     }
-    let missing = truth
-        .iter()
-        .find(|(price, _)| known(**price) && !except.contains(price) && !claimed.contains_key(price));
+    let missing =
+        truth.iter().find(|(price, _)| known(**price) && !except.contains(price) && !claimed.contains_key(price));
     missing.map(|(price, quantity)| format!("{price}: lacks {quantity}"))
 }
 
@@ -142,12 +128,7 @@ pub struct Truth {
 
 impl Truth {
     pub fn new(snapshot: &Value) -> Self {
-        Self {
-            book: Book::of(snapshot),
-            ahead: VecDeque::new(),
-            tops: BTreeMap::new(),
-            judged: 0,
-        }
+        Self { book: Book::of(snapshot), ahead: VecDeque::new(), tops: BTreeMap::new(), judged: 0 }
     }
 
     pub fn diff(&mut self, diff: Value) {

@@ -64,19 +64,13 @@ fn undisturbed(books: &[Arc<Published>]) {
 /// A quiet market and one whose streams were refused look the same; only one of them is live.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn refused_streams_leave_the_book_not_live() {
-    let limits = Limits {
-        streams_per_connection: 3,
-        ..Limits::default()
-    };
+    let limits = Limits { streams_per_connection: 3, ..Limits::default() };
     let exchange = exchange(simulation(), limits).await;
     let feed = feed(&exchange, &SYMBOLS);
     let books: Vec<Arc<Published>> = SYMBOLS.iter().filter_map(|symbol| feed.lookup(symbol)).collect();
     let refused = |book: &Arc<Published>| {
         let status = book.status();
-        status
-            .reason
-            .as_deref()
-            .is_some_and(|reason| reason.contains("refused"))
+        status.reason.as_deref().is_some_and(|reason| reason.contains("refused"))
     };
     until("they say why", || async { books.iter().all(refused) }).await;
     // Longer than a quiet market is waited for.
@@ -99,9 +93,7 @@ async fn becomes_true(book: &Published, exchange: &Exchange) {
         let mut value: Value = serde_json::from_str(&message).expect("JSON");
         truth.diff(value["data"].take());
         // Ids of another exchange are far from these.
-        let view = book
-            .live()
-            .filter(|view| (start..start + 100_000).contains(&view.last_update_id));
+        let view = book.live().filter(|view| (start..start + 100_000).contains(&view.last_update_id));
         match view.map(|view| truth.judge(&view)) {
             Some(Verdict::Exact) => return,
             Some(Verdict::Wrong(what)) => panic!("{}: {what}", book.symbol),
@@ -143,10 +135,7 @@ async fn a_refused_subscription_is_asked_for_again() {
     let later = feed.track(&Arc::from("ETHUSDT"), true, 3).expect("room for it");
     until("it says why", || async {
         let status = later.status();
-        status
-            .reason
-            .as_deref()
-            .is_some_and(|reason| reason.contains("refused"))
+        status.reason.as_deref().is_some_and(|reason| reason.contains("refused"))
     })
     .await;
     undisturbed(&books);
@@ -158,10 +147,7 @@ async fn a_refused_subscription_is_asked_for_again() {
 async fn all_live(exchange: &Exchange) -> (Arc<Feed>, Vec<Arc<Published>>) {
     let feed = feed(exchange, &SYMBOLS);
     let books: Vec<Arc<Published>> = SYMBOLS.iter().filter_map(|symbol| feed.lookup(symbol)).collect();
-    until("every book is live", || async {
-        books.iter().all(|book| book.live().is_some())
-    })
-    .await;
+    until("every book is live", || async { books.iter().all(|book| book.live().is_some()) }).await;
     (feed, books)
 }
 
@@ -171,9 +157,7 @@ async fn silent_symbol_is_resubscribed_alone() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let (_feed, books) = all_live(&exchange).await;
     let (silent, others) = books.split_first().expect("some");
-    exchange.faults().set(&Fault::LoseStreams {
-        symbol: silent.symbol.to_string(),
-    });
+    exchange.faults().set(&Fault::LoseStreams { symbol: silent.symbol.to_string() });
     for state in [BookState::Stale, BookState::Live] {
         until("it is noticed, and mended", || async {
             undisturbed(others);
@@ -192,10 +176,7 @@ async fn unreadable_update_resyncs_its_book() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let (_feed, books) = all_live(&exchange).await;
     let (odd, others) = books.split_first().expect("some");
-    exchange.faults().set(&Fault::UnreadableDiffs {
-        symbol: Some(odd.symbol.to_string()),
-        count: 1,
-    });
+    exchange.faults().set(&Fault::UnreadableDiffs { symbol: Some(odd.symbol.to_string()), count: 1 });
     until("it begins again", || async { odd.resyncs() > 0 }).await;
     becomes_true(odd, &exchange).await;
     assert!(others.iter().all(|book| book.resyncs() == 0));
@@ -207,17 +188,12 @@ async fn replaced_connection_keeps_books_live() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let clock = Arc::new(tribune_clock::SystemClock);
     let rest = Rest::new(rest_settings(&exchange), clock.clone()).expect("settings");
-    let settings = feed::Settings {
-        rotate_after: Duration::from_secs(3),
-        ..feed::Settings::new(exchange.stream_url())
-    };
+    let settings =
+        feed::Settings { rotate_after: Duration::from_secs(3), ..feed::Settings::new(exchange.stream_url()) };
     let feed = Feed::start(settings, rest.in_background(), clock);
     let track = |symbol: &&str| feed.track(&Arc::from(*symbol), true, 0).expect("room for it");
     let books: Vec<Arc<Published>> = SYMBOLS.iter().map(track).collect();
-    until("every book is live", || async {
-        books.iter().all(|book| book.live().is_some())
-    })
-    .await;
+    until("every book is live", || async { books.iter().all(|book| book.live().is_some()) }).await;
     // A successor that does not get all that it asks for at once takes over too, when it has it.
     exchange.faults().set(&Fault::RefuseSubscriptions { count: 1 });
     until("two connections took over", || async {

@@ -85,10 +85,7 @@ impl Recording {
     }
 
     fn text(&self) -> String {
-        self.lines
-            .iter()
-            .map(|(nanos, text)| format!("{nanos} {text}\n"))
-            .collect()
+        self.lines.iter().map(|(nanos, text)| format!("{nanos} {text}\n")).collect()
     }
 
     pub fn write(&self, path: &Path) {
@@ -107,10 +104,7 @@ impl Recording {
 pub async fn play(files: Vec<PathBuf>, speed: f64) -> Exchange {
     let settings = Settings {
         mode: Mode::Replay { files, speed },
-        limits: Limits {
-            client_wait: PATIENCE,
-            ..Limits::default()
-        },
+        limits: Limits { client_wait: PATIENCE, ..Limits::default() },
         ..Settings::default()
     };
     tribune_exchange_sim::start(settings).await.expect("it starts")

@@ -89,9 +89,7 @@ fn written(recordings: &Recordings, folder: &TempDir) -> Vec<PathBuf> {
     let path = |(symbol, recording): (&String, &Recording)| {
         // Both forms that recordings come in.
         let gz = symbol.starts_with('E');
-        let path = folder
-            .path()
-            .join(format!("{symbol}{}", if gz { ".gz" } else { ".txt" }));
+        let path = folder.path().join(format!("{symbol}{}", if gz { ".gz" } else { ".txt" }));
         if gz {
             recording.write_gz(&path);
         } else {
@@ -144,8 +142,7 @@ async fn follow(exchange: &Exchange, feed: &Feed, expected: &BTreeMap<String, Ex
 
 async fn is_whole(feed: &Feed, symbol: &str, expected: &Expected) -> bool {
     let book = feed.lookup(symbol).expect("tracked");
-    book.live()
-        .is_some_and(|view| view.last_update_id == expected.last().id)
+    book.live().is_some_and(|view| view.last_update_id == expected.last().id)
 }
 
 /// All symbols in one file, in which snapshots name their symbol.
@@ -195,11 +192,7 @@ async fn replay_agrees(recordings: &Recordings, expected: &BTreeMap<String, Expe
         }
         let agreed = usize::try_from(book.agreed()).expect("few");
         assert_eq!(book.resyncs(), 0, "{symbol}: {:?}", book.status());
-        assert!(
-            2 * agreed > expected.shared,
-            "{symbol}: {agreed} of {} best quotes were compared",
-            expected.shared
-        );
+        assert!(2 * agreed > expected.shared, "{symbol}: {agreed} of {} best quotes were compared", expected.shared);
     }
     let compared = compare(&feed, expected);
     assert!(speed.is_finite() || compared == symbols.len());
@@ -208,9 +201,7 @@ async fn replay_agrees(recordings: &Recordings, expected: &BTreeMap<String, Expe
 async fn a_missing_diff_is_seen(recordings: &Recordings, expected: &BTreeMap<String, Expected>) {
     let mut holed = recordings.clone();
     let lines = &mut holed.get_mut(SYMBOLS[0]).expect("recorded").lines;
-    let diffs: Vec<usize> = (0..lines.len())
-        .filter(|at| lines[*at].1.contains("depthUpdate"))
-        .collect();
+    let diffs: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].1.contains("depthUpdate")).collect();
     let (_, removed) = lines.remove(diffs[diffs.len() / 2]);
     let removed: Value = serde_json::from_str(&removed).expect("JSON");
     let before = ids(&removed["data"]).0;
@@ -223,26 +214,18 @@ async fn a_missing_diff_is_seen(recordings: &Recordings, expected: &BTreeMap<Str
     }
     let book = feed.lookup(SYMBOLS[0]).expect("tracked");
     // The recording has no newer snapshot: nothing that could be live can be had.
-    until("the book has given up", || async {
-        book.status().state == BookState::Resyncing
-    })
-    .await;
+    until("the book has given up", || async { book.status().state == BookState::Resyncing }).await;
     assert!(book.live().is_none() && book.read().1.is_none());
     assert!(book.resyncs() >= 1);
     let reason = book.status().reason.clone().unwrap_or_default();
-    assert!(
-        !reason.is_empty(),
-        "it says why, and {before} was the first that was missing"
-    );
+    assert!(!reason.is_empty(), "it says why, and {before} was the first that was missing");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_recorded_is_followed_exactly() {
     let recordings = record().await;
-    let expected: BTreeMap<String, Expected> = recordings
-        .iter()
-        .map(|(symbol, recording)| (symbol.clone(), Expected::of(recording)))
-        .collect();
+    let expected: BTreeMap<String, Expected> =
+        recordings.iter().map(|(symbol, recording)| (symbol.clone(), Expected::of(recording))).collect();
     for symbol in recordings.keys() {
         assert!(expected[symbol].shared > 10, "{symbol} has best quotes to compare");
     }
@@ -259,10 +242,8 @@ async fn a_tricky_recording_is_followed_exactly() {
         .into_iter()
         .map(|symbol| (symbol.to_owned(), laid_out(tricky(symbol))))
         .collect();
-    let expected: BTreeMap<String, Expected> = recordings
-        .iter()
-        .map(|(symbol, recording)| (symbol.clone(), Expected::of(recording)))
-        .collect();
+    let expected: BTreeMap<String, Expected> =
+        recordings.iter().map(|(symbol, recording)| (symbol.clone(), Expected::of(recording))).collect();
     let last = expected["AAAUSDT"].last();
     assert_eq!(last.top(), [(995_000_000, 50_000_000), (1_010_000_000, 400_000_000)]);
     assert_eq!((last.id, last.bids.len(), last.asks.len()), (115, 2, 2));

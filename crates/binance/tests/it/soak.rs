@@ -29,25 +29,15 @@ const NAME: &str = "soak::faults_never_make_a_wrong_book_live";
 #[test]
 fn faults_never_make_a_wrong_book_live() {
     if std::env::var_os(OWN_PROCESS).is_some() {
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(2)
-            .enable_all()
-            .build();
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
         return runtime.expect("a runtime").block_on(soak());
     }
     let program = std::env::current_exe().expect("this program");
-    let child = Command::new(program)
-        .args(["--exact", NAME, "--nocapture"])
-        .env(OWN_PROCESS, "1")
-        .output()
-        .expect("it runs");
+    let child =
+        Command::new(program).args(["--exact", NAME, "--nocapture"]).env(OWN_PROCESS, "1").output().expect("it runs");
     let said = [child.stdout, child.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     assert!(child.status.success(), "{}\n{}", said[0], said[1]);
-    assert!(
-        said[0].contains("1 passed"),
-        "the soak is not called {NAME}: {}",
-        said[0]
-    );
+    assert!(said[0].contains("1 passed"), "the soak is not called {NAME}: {}", said[0]);
     eprintln!("{}", said[1]);
 }
 
@@ -68,9 +58,7 @@ async fn witness(twin: &Exchange) -> Truths {
             let mut value: Value = serde_json::from_str(&message).expect("JSON");
             let data = value["data"].take();
             let mut truths = shared.lock().expect("no panic");
-            let truth = truths
-                .get_mut(data["s"].as_str().expect("a symbol"))
-                .expect("one of ours");
+            let truth = truths.get_mut(data["s"].as_str().expect("a symbol")).expect("one of ours");
             if data["e"] == "depthUpdate" {
                 truth.diff(data);
             } else {
@@ -97,18 +85,12 @@ enum Lasts {
 }
 
 fn trouble(faults: impl Into<Vec<Fault>>, lasts: Lasts) -> Trouble {
-    Trouble {
-        faults: faults.into(),
-        lasts,
-    }
+    Trouble { faults: faults.into(), lasts }
 }
 
 /// A diff of a symbol is missing, and with it may come what concerns the snapshot that is then wanted.
 fn missing(symbol: &'static str, with: impl Into<Vec<Fault>>) -> Trouble {
-    let mut faults = vec![Fault::DropDiffs {
-        symbol: Some(symbol.to_owned()),
-        count: 1,
-    }];
+    let mut faults = vec![Fault::DropDiffs { symbol: Some(symbol.to_owned()), count: 1 }];
     faults.extend(with.into());
     trouble(faults, Lasts::Once)
 }
@@ -118,32 +100,12 @@ fn troubles() -> Vec<Trouble> {
     use Lasts::{Millis, Noticed, Once};
     let [btc, eth, sol, eth_btc, pepe, link] = SYMBOLS;
     let owned = |symbol: &str| Some(symbol.to_owned());
-    let reject = |status, retry_after_secs| Fault::Reject {
-        status,
-        retry_after_secs,
-        count: Some(1),
-    };
-    let lasting = |trouble: Trouble, millis| Trouble {
-        lasts: Millis(millis),
-        ..trouble
-    };
-    let swap = Fault::SwapDiffs {
-        symbol: owned(btc),
-        count: 1,
-    };
-    let duplicate = Fault::DuplicateDiffs {
-        symbol: owned(btc),
-        count: 3,
-    };
-    let unreadable = Fault::UnreadableDiffs {
-        symbol: owned(pepe),
-        count: 1,
-    };
-    let rates = Fault::DiffRates {
-        drop: 0.01,
-        duplicate: 0.05,
-        swap: 0.01,
-    };
+    let reject = |status, retry_after_secs| Fault::Reject { status, retry_after_secs, count: Some(1) };
+    let lasting = |trouble: Trouble, millis| Trouble { lasts: Millis(millis), ..trouble };
+    let swap = Fault::SwapDiffs { symbol: owned(btc), count: 1 };
+    let duplicate = Fault::DuplicateDiffs { symbol: owned(btc), count: 3 };
+    let unreadable = Fault::UnreadableDiffs { symbol: owned(pepe), count: 1 };
+    let rates = Fault::DiffRates { drop: 0.01, duplicate: 0.05, swap: 0.01 };
     vec![
         missing(eth, []),
         trouble([Fault::DropConnections], Once),
@@ -158,10 +120,7 @@ fn troubles() -> Vec<Trouble> {
         trouble([Fault::Silence { on: true }], Noticed(&SYMBOLS)),
         lasting(missing(btc, [reject(418, Some(3))]), 3_000),
         lasting(missing(eth, [Fault::Delay { millis: 700 }]), 2_000),
-        trouble(
-            [Fault::RefuseConnections { on: true }, Fault::DropConnections],
-            Millis(600),
-        ),
+        trouble([Fault::RefuseConnections { on: true }, Fault::DropConnections], Millis(600)),
         missing(sol, [reject(503, None)]),
         missing(eth_btc, [Fault::ClockSkew { millis: -7_000 }]),
         trouble([unreadable], Once),
@@ -169,10 +128,7 @@ fn troubles() -> Vec<Trouble> {
         trouble([rates], Millis(6_000)),
         trouble([Fault::DropConnections, Fault::StaleSnapshots { count: 2 }], Once),
         // What was refused together is asked for one by one.
-        trouble(
-            [Fault::RefuseSubscriptions { count: 1 }, Fault::DropConnections],
-            Millis(4_000),
-        ),
+        trouble([Fault::RefuseSubscriptions { count: 1 }, Fault::DropConnections], Millis(4_000)),
         missing(btc, []),
     ]
 }
@@ -188,18 +144,12 @@ async fn make_trouble(faults: FaultHandle, feed: Arc<Feed>, between: Duration) {
                 faults.clear();
             }
             Lasts::Noticed(symbols) => {
-                until("it is noticed", || async {
-                    !symbols.iter().any(|symbol| is_live(symbol))
-                })
-                .await;
+                until("it is noticed", || async { !symbols.iter().any(|symbol| is_live(symbol)) }).await;
                 faults.clear();
             }
         }
         tokio::time::sleep(between).await;
-        until("every book is back", || async {
-            SYMBOLS.iter().all(|symbol| is_live(symbol))
-        })
-        .await;
+        until("every book is back", || async { SYMBOLS.iter().all(|symbol| is_live(symbol)) }).await;
     }
     faults.clear();
 }
@@ -260,10 +210,7 @@ fn resident_bytes() -> Option<u64> {
 fn tracked(exchange: &Exchange) -> Arc<Feed> {
     let clock = Arc::new(tribune_clock::SystemClock);
     let rest = Rest::new(rest_settings(exchange), clock.clone()).expect("settings");
-    let settings = feed::Settings {
-        deep_ranks: 1,
-        ..feed::Settings::new(exchange.stream_url())
-    };
+    let settings = feed::Settings { deep_ranks: 1, ..feed::Settings::new(exchange.stream_url()) };
     let feed = Feed::start(settings, rest.in_background(), clock);
     for (rank, symbol) in SYMBOLS.iter().enumerate() {
         feed.track(&Arc::from(*symbol), true, rank).expect("room for it");
@@ -272,11 +219,7 @@ fn tracked(exchange: &Exchange) -> Arc<Feed> {
 }
 
 async fn soak() {
-    let simulation = Simulation {
-        start: Some(jiff::Timestamp::now().as_millisecond()),
-        levels: 400,
-        ..simulation()
-    };
+    let simulation = Simulation { start: Some(jiff::Timestamp::now().as_millisecond()), levels: 400, ..simulation() };
     let twin = exchange(simulation.clone(), Limits::default()).await;
     let limits = Limits {
         connection_lifetime: Duration::from_secs(11),
@@ -286,10 +229,7 @@ async fn soak() {
     let exchange = exchange(simulation, limits).await;
     let truths = witness(&twin).await;
     let feed = tracked(&exchange);
-    until("every book is live", || async {
-        feed.books().iter().all(|book| book.live().is_some())
-    })
-    .await;
+    until("every book is live", || async { feed.books().iter().all(|book| book.live().is_some()) }).await;
 
     let mut checker = Checker {
         truths: truths.clone(),

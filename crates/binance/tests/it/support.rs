@@ -20,11 +20,7 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How much a test repeats: `short` in `./test`, `long` in `./test --soak`.
 pub fn repetitions<T>(short: T, long: T) -> T {
-    if std::env::var_os("TRIBUNE_SOAK").is_some() {
-        long
-    } else {
-        short
-    }
+    if std::env::var_os("TRIBUNE_SOAK").is_some() { long } else { short }
 }
 
 /// Small markets that are made quickly.
@@ -40,19 +36,12 @@ pub fn simulation() -> Simulation {
 }
 
 pub async fn exchange(simulation: Simulation, limits: Limits) -> Exchange {
-    let settings = Settings {
-        mode: Mode::Simulated(simulation),
-        limits,
-        ..Settings::default()
-    };
+    let settings = Settings { mode: Mode::Simulated(simulation), limits, ..Settings::default() };
     tribune_exchange_sim::start(settings).await.expect("it starts")
 }
 
 pub fn rest_settings(exchange: &Exchange) -> rest::Settings {
-    rest::Settings {
-        base_url: exchange.rest_url(),
-        ..rest::Settings::default()
-    }
+    rest::Settings { base_url: exchange.rest_url(), ..rest::Settings::default() }
 }
 
 /// A feed alone, which tracks these symbols.

@@ -38,11 +38,7 @@ impl EmbedderConfig {
             Kind::Static => EmbedderChoice::Static,
             Kind::None => EmbedderChoice::None,
             Kind::Folder => {
-                let path = required(
-                    self.path,
-                    "folder",
-                    "`path`: the folder of a sentence-transformer model",
-                )?;
+                let path = required(self.path, "folder", "`path`: the folder of a sentence-transformer model")?;
                 EmbedderChoice::Folder(config_dir.join(path))
             }
             Kind::Api => EmbedderChoice::Api {
@@ -52,10 +48,7 @@ impl EmbedderConfig {
                     "`url`: an OpenAI-compatible address such as \"https://api.openai.com/v1\"",
                 )?,
                 model: required(self.model, "api", "`model`: the endpoint's name for its model")?,
-                api_key: self
-                    .api_key
-                    .map(|text| Secret::parse("embedder.api_key", &text, config_dir))
-                    .transpose()?,
+                api_key: self.api_key.map(|text| Secret::parse("embedder.api_key", &text, config_dir)).transpose()?,
                 dimensions: self.dimensions,
             },
         })
@@ -113,12 +106,7 @@ impl EmbedderChoice {
                 tribune_embed::folder::load(path)
                     .map_err(failed(format!("the model in {} cannot be used", path.display())))?,
             ),
-            Self::Api {
-                url,
-                model,
-                api_key,
-                dimensions,
-            } => {
+            Self::Api { url, model, api_key, dimensions } => {
                 let mut settings = ApiSettings::new(url.clone(), model.clone());
                 settings.key = api_key.as_ref().map(|key| key.read("embedder.api_key")).transpose()?;
                 settings.dimensions = *dimensions;
@@ -201,10 +189,7 @@ mod tests {
         assert!(embedders.get("notes", None).expect("no model").is_none());
         assert!(!embedders.lacks_model("notes"), "none is wanted");
         let error = embedders.get("notes", Some("gpt")).err().expect("refused");
-        assert!(
-            error.message().contains("source `notes`: embedder = \"gpt\""),
-            "{error}"
-        );
+        assert!(error.message().contains("source `notes`: embedder = \"gpt\""), "{error}");
     }
 
     #[test]

@@ -47,10 +47,7 @@ pub struct Built {
 impl From<DocumentsSource> for Built {
     fn from(corpus: DocumentsSource) -> Self {
         let corpus = Arc::new(corpus);
-        Self {
-            source: corpus.clone(),
-            corpus: Some(corpus),
-        }
+        Self { source: corpus.clone(), corpus: Some(corpus) }
     }
 }
 
@@ -77,14 +74,8 @@ pub const fn default_max_document_mb() -> u64 {
 
 /// Builds the source of `kind = "documents"`.
 pub fn build(config: &Config, environment: &Environment) -> Result<Built> {
-    let reading = Reading {
-        fields: config.fields.clone(),
-        ..Reading::default()
-    };
-    let collection = Collection {
-        duplicates: config.duplicates,
-        ..Collection::default()
-    };
+    let reading = Reading { fields: config.fields.clone(), ..Reading::default() };
+    let collection = Collection { duplicates: config.duplicates, ..Collection::default() };
     let folder = environment.folder(&config.name, &config.path, config.max_document_mb, reading)?;
     let identity = Identity {
         name: &config.name,
@@ -92,9 +83,7 @@ pub fn build(config: &Config, environment: &Environment) -> Result<Built> {
         description: config.description.as_deref(),
         embedder: config.embedder.as_deref(),
     };
-    environment
-        .corpus(identity, Arc::new(folder), collection)
-        .map(Built::from)
+    environment.corpus(identity, Arc::new(folder), collection).map(Built::from)
 }
 
 /// The settings that every source with a corpus has.
@@ -113,9 +102,7 @@ impl Environment {
     /// The folder that a source reads; `path` may be relative to the configuration.
     pub fn folder(&self, name: &str, path: &Path, max_document_mb: u64, reading: Reading) -> Result<Folder> {
         check_range(&format!("source `{name}`: max_document_mb"), max_document_mb, 1, 1024)?;
-        let limits = Limits {
-            max_document_bytes: max_document_mb * 1024 * 1024,
-        };
+        let limits = Limits { max_document_bytes: max_document_mb * 1024 * 1024 };
         Ok(Folder::new(self.config_dir.join(path), reading, limits).ignoring(self.index_dir(name)))
     }
 

@@ -42,20 +42,9 @@ impl Draft {
             .unwrap_or_else(|| title_from_text(&text));
         let text_of = |name: &str| fields.get(name).and_then(Value::as_str);
         let url = text_of("url").and_then(web_address);
-        let dates: &[&str] = if self.is_row {
-            &["date"]
-        } else {
-            &["date", "created", "published", "updated"]
-        };
+        let dates: &[&str] = if self.is_row { &["date"] } else { &["date", "created", "published", "updated"] };
         let date = dates.iter().find_map(|name| text_of(name).and_then(date));
-        Ok(Record {
-            key,
-            title,
-            text,
-            date,
-            url,
-            fields,
-        })
+        Ok(Record { key, title, text, date, url, fields })
     }
 
     /// A row may have only a title.
@@ -141,11 +130,7 @@ pub fn web_address(text: &str) -> Option<String> {
 /// The first words of a text, for documents without a title.
 pub fn title_from_text(text: &str) -> String {
     const MAX_CHARS: usize = 80;
-    let line = text
-        .lines()
-        .map(str::trim)
-        .find(|line| !line.is_empty())
-        .unwrap_or_default();
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     if line.chars().count() <= MAX_CHARS {
         return line.to_owned();
     }

@@ -19,10 +19,9 @@ pub fn decode(bytes: Vec<u8>, assume_windows_1252: bool) -> Result<Decoded, Stri
             },
             was_windows_1252: false,
         }),
-        Err(error) if assume_windows_1252 && !utf16 => Ok(Decoded {
-            text: windows_1252(error.as_bytes()),
-            was_windows_1252: true,
-        }),
+        Err(error) if assume_windows_1252 && !utf16 => {
+            Ok(Decoded { text: windows_1252(error.as_bytes()), was_windows_1252: true })
+        }
         Err(error) => Err(format!(
             "is not UTF-8 (first bad byte at offset {}): convert it, for example with `iconv -t UTF-8`",
             error.utf8_error().valid_up_to()
@@ -47,9 +46,6 @@ mod tests {
         let decoded = decode(b"caf\xe9 \x93so\x94 \x97".to_vec(), true).expect("decoded");
         assert_eq!((decoded.text.as_str(), decoded.was_windows_1252), ("café “so” —", true));
         assert!(decode(b"caf\xe9".to_vec(), false).is_err());
-        assert!(
-            decode(b"\xff\xfea\0".to_vec(), true).is_err(),
-            "UTF-16 is not guessed at"
-        );
+        assert!(decode(b"\xff\xfea\0".to_vec(), true).is_err(), "UTF-16 is not guessed at");
     }
 }

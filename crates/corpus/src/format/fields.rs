@@ -54,10 +54,7 @@ fn take(fields: &mut JsonObject, name: &str) -> Option<Value> {
         return fields.shift_remove(&key);
     }
     let (outer, inner) = name.split_once('.')?;
-    inner
-        .split('.')
-        .try_fold(fields.get(outer)?, |value, step| value.get(step))
-        .cloned()
+    inner.split('.').try_fold(fields.get(outer)?, |value, step| value.get(step)).cloned()
 }
 
 #[cfg(test)]
@@ -77,17 +74,11 @@ mod tests {
     #[test]
     fn fields_are_renamed_in_any_case_and_nested() {
         assert_eq!(
-            mapped(
-                &[("speaker", "MP"), ("date", "sitting_day")],
-                json!({"mp": "A", "sitting_day": "d", "x": 1})
-            ),
+            mapped(&[("speaker", "MP"), ("date", "sitting_day")], json!({"mp": "A", "sitting_day": "d", "x": 1})),
             json!({"x": 1, "date": "d", "speaker": "A"})
         );
         assert_eq!(
-            mapped(
-                &[("speaker", "member.name")],
-                json!({"member": {"name": "A", "seat": "B"}})
-            ),
+            mapped(&[("speaker", "member.name")], json!({"member": {"name": "A", "seat": "B"}})),
             json!({"member": {"name": "A", "seat": "B"}, "speaker": "A"})
         );
     }
@@ -98,9 +89,6 @@ mod tests {
             mapped(&[("title", "heading")], json!({"title": "old", "heading": "new"})),
             json!({"title": "new", "title_as_given": "old"})
         );
-        assert_eq!(
-            mapped(&[("a", "b"), ("b", "a")], json!({"a": 1, "b": 2})),
-            json!({"a": 2, "b": 1})
-        );
+        assert_eq!(mapped(&[("a", "b"), ("b", "a")], json!({"a": 1, "b": 2})), json!({"a": 2, "b": 1}));
     }
 }

@@ -15,11 +15,7 @@ pub(super) fn read(input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
 /// One document per file, with its first line as title.
 pub(super) fn read_plain(input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
     read_one(input, sink, |relative, text| {
-        Ok(Draft {
-            place: relative.to_owned(),
-            text: Some(text.to_owned()),
-            ..Draft::default()
-        })
+        Ok(Draft { place: relative.to_owned(), text: Some(text.to_owned()), ..Draft::default() })
     })
 }
 
@@ -102,9 +98,7 @@ fn draft(relative: &str, content: &str) -> Result<Draft, Broken> {
 fn with_fields(relative: &str, body: &str, fields: JsonObject) -> Draft {
     Draft {
         place: relative.to_owned(),
-        heading: headings(body)
-            .find(|(_, level, _)| *level == 1)
-            .map(|(_, _, title)| title.to_owned()),
+        heading: headings(body).find(|(_, level, _)| *level == 1).map(|(_, _, title)| title.to_owned()),
         file_title: Some(file_stem(relative)),
         text: Some(body.to_owned()),
         fields,
@@ -156,10 +150,7 @@ pub(crate) fn sections(body: &str) -> Vec<Section> {
             path.retain(|(above, _)| *above < level);
             path.push((level, title));
             let below_title: Vec<&str> = path.iter().filter(|(l, _)| *l > 1).map(|(_, t)| *t).collect();
-            Section {
-                at,
-                title: below_title.join(" › "),
-            }
+            Section { at, title: below_title.join(" › ") }
         })
         .collect()
 }
@@ -184,11 +175,7 @@ fn headings(body: &str) -> impl Iterator<Item = (usize, usize, &str)> {
 }
 
 fn file_stem(relative: &str) -> String {
-    Path::new(relative)
-        .file_stem()
-        .and_then(|stem| stem.to_str())
-        .unwrap_or(relative)
-        .replace(['_', '-'], " ")
+    Path::new(relative).file_stem().and_then(|stem| stem.to_str()).unwrap_or(relative).replace(['_', '-'], " ")
 }
 
 #[cfg(test)]

@@ -68,17 +68,9 @@ pub struct Formats(Vec<Arc<dyn Format>>);
 impl Default for Formats {
     fn default() -> Self {
         let text = |markup| Contents { markup, many: false };
-        let rows = Contents {
-            markup: Markup::Plain,
-            many: true,
-        };
-        let built_in = |extensions, contents, read: Read| -> Arc<dyn Format> {
-            Arc::new(BuiltIn {
-                extensions,
-                contents,
-                read,
-            })
-        };
+        let rows = Contents { markup: Markup::Plain, many: true };
+        let built_in =
+            |extensions, contents, read: Read| -> Arc<dyn Format> { Arc::new(BuiltIn { extensions, contents, read }) };
         Self(vec![
             built_in(&["md", "markdown"], text(Markup::Markdown), markdown::read),
             built_in(&["txt", "text"], text(Markup::Plain), markdown::read_plain),
@@ -164,11 +156,7 @@ pub struct Reading {
 
 impl Default for Reading {
     fn default() -> Self {
-        Self {
-            rules: Arc::new(DocumentRules),
-            formats: Formats::default(),
-            fields: FieldMap::default(),
-        }
+        Self { rules: Arc::new(DocumentRules), formats: Formats::default(), fields: FieldMap::default() }
     }
 }
 
@@ -227,9 +215,7 @@ fn read_bytes(path: &Path, max_bytes: u64) -> Result<Vec<u8>, String> {
     let mut bytes = Vec::new();
     // One byte more than allowed tells "exactly at the limit" from "too long", even for a file
     // that grows while it is read.
-    file.take(max_bytes + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|e| format!("cannot be read: {e}"))?;
+    file.take(max_bytes + 1).read_to_end(&mut bytes).map_err(|e| format!("cannot be read: {e}"))?;
     if bytes.len() as u64 > max_bytes {
         return Err(too_large(max_bytes));
     }
@@ -256,10 +242,7 @@ mod tests {
         }
 
         fn contents(&self) -> Contents {
-            Contents {
-                markup: Markup::Plain,
-                many: true,
-            }
+            Contents { markup: Markup::Plain, many: true }
         }
 
         fn version(&self) -> u32 {

@@ -36,11 +36,7 @@ impl fmt::Display for Fault {
         if let Some(line) = self.line {
             write!(f, ":{line}")?;
         }
-        let outcome = if self.skipped {
-            "skipped"
-        } else {
-            "indexed with a warning"
-        };
+        let outcome = if self.skipped { "skipped" } else { "indexed with a warning" };
         write!(f, ": {}; {outcome}", self.problem)
     }
 }

@@ -64,19 +64,12 @@ fn json_row(input: &Input<'_>, number: u64, bytes: &[u8], sink: &mut dyn Sink) -
 }
 
 fn draft(relative: &str, number: u64, fields: JsonObject) -> Draft {
-    Draft {
-        place: format!("{relative}#{number}"),
-        fields,
-        is_row: true,
-        ..Draft::default()
-    }
+    Draft { place: format!("{relative}#{number}"), fields, is_row: true, ..Draft::default() }
 }
 
 fn open(input: &Input<'_>, sink: &mut dyn Sink) -> Option<File> {
     let opened = File::open(input.path);
-    opened
-        .inspect_err(|error| sink.fault(None, true, format!("cannot be opened: {error}")))
-        .ok()
+    opened.inspect_err(|error| sink.fault(None, true, format!("cannot be opened: {error}"))).ok()
 }
 
 pub(super) fn read_csv(input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {

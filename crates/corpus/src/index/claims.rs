@@ -115,12 +115,7 @@ pub(crate) struct Claims {
 
 impl Claims {
     pub(crate) fn new(unchanged: HashSet<String>, transcripts: Option<Transcripts>) -> Self {
-        Self {
-            ids: HashMap::new(),
-            texts: HashMap::new(),
-            unchanged,
-            transcripts,
-        }
+        Self { ids: HashMap::new(), texts: HashMap::new(), unchanged, transcripts }
     }
 
     /// The file is read again, so its entries in the index no longer count.
@@ -202,9 +197,7 @@ impl Claims {
             file: Arc::from(held.file.as_str()),
             line: None,
             date: held.date,
-            occasion: transcript
-                .zip(fields)
-                .map(|(transcripts, fields)| occasion(transcripts, fields)),
+            occasion: transcript.zip(fields).map(|(transcripts, fields)| occasion(transcripts, fields)),
             is_transcript: transcript.is_some(),
         }
     }

@@ -42,25 +42,12 @@ pub(crate) struct Run<'a> {
 
 impl Run<'_> {
     pub(crate) fn files(&mut self, old: &Manifest, found: Listing) -> Result<(Manifest, IndexReport), RunError> {
-        let mut report = IndexReport {
-            files: found.items.len() as u64,
-            ..IndexReport::default()
-        };
-        let how = format!(
-            "{} {:?}",
-            self.settings.provider.fingerprint(),
-            self.settings.collection
-        );
-        let mut new = Manifest {
-            reading: format!("{:016x}", hash::stable(&how)),
-            ..Manifest::default()
-        };
+        let mut report = IndexReport { files: found.items.len() as u64, ..IndexReport::default() };
+        let how = format!("{} {:?}", self.settings.provider.fingerprint(), self.settings.collection);
+        let mut new = Manifest { reading: format!("{:016x}", hash::stable(&how)), ..Manifest::default() };
         let read_otherwise = old.reading != new.reading;
         if read_otherwise && !old.files.is_empty() {
-            tracing::info!(
-                source = self.settings.name,
-                "the reading rules have changed; reading everything again"
-            );
+            tracing::info!(source = self.settings.name, "the reading rules have changed; reading everything again");
         }
         let mut changed = VecDeque::new();
         let mut items = HashMap::new();
@@ -108,10 +95,7 @@ impl Run<'_> {
         new: &mut Manifest,
     ) -> Result<HashSet<String>, RunError> {
         let mut read = HashSet::new();
-        let mut state = IndexProgress {
-            files_total: queue.len() as u64,
-            ..IndexProgress::default()
-        };
+        let mut state = IndexProgress { files_total: queue.len() as u64, ..IndexProgress::default() };
         (self.progress)(state);
         while let Some(name) = queue.pop_front() {
             let Some(item) = items.get(&name) else {
@@ -151,10 +135,7 @@ impl Run<'_> {
             markup: provider.contents(&item.key).markup,
             claims,
             state,
-            entry: FileEntry {
-                fingerprint: item.fingerprint.clone(),
-                ..FileEntry::default()
-            },
+            entry: FileEntry { fingerprint: item.fingerprint.clone(), ..FileEntry::default() },
             displaced: HashSet::new(),
             failure: None,
         };
@@ -244,12 +225,7 @@ impl Intake<'_, '_> {
     fn note(&mut self, line: Option<u64>, skipped: bool, problem: String) {
         self.entry.faults_in_all += 1;
         if self.entry.faults.len() < MAX_FAULTS_PER_FILE {
-            self.entry.faults.push(Fault {
-                file: self.file.to_string(),
-                line,
-                problem,
-                skipped,
-            });
+            self.entry.faults.push(Fault { file: self.file.to_string(), line, problem, skipped });
         }
     }
 
@@ -304,11 +280,7 @@ impl Intake<'_, '_> {
             self.claims.hold(holder);
         }
         let passages = passages(&record, self.markup);
-        self.run.changes.add(&Entry {
-            file: &self.file,
-            record: &record,
-            passages: &passages,
-        })?;
+        self.run.changes.add(&Entry { file: &self.file, record: &record, passages: &passages })?;
         self.entry.passages += passages.len() as u64;
         self.count(&record);
         for warning in warnings {

@@ -84,35 +84,20 @@ pub(crate) fn run(
 ) -> Result<IndexReport, IndexError> {
     let started = Instant::now();
     let source_name = || settings.name.clone();
-    let failed = |doing, cause| IndexError::Failed {
-        source_name: source_name(),
-        doing,
-        cause,
-    };
+    let failed = |doing, cause| IndexError::Failed { source_name: source_name(), doing, cause };
     let engine_failed = |error| match error {
         EngineError::Busy => IndexError::Busy(source_name()),
-        EngineError::DiskFull => IndexError::DiskFull {
-            source_name: source_name(),
-            dir: settings.index_dir.clone(),
-        },
+        EngineError::DiskFull => IndexError::DiskFull { source_name: source_name(), dir: settings.index_dir.clone() },
         EngineError::Failed { doing, cause } => failed(doing.into(), cause),
     };
     let listing = settings.provider.list().map_err(|error| match error {
-        ProviderError::Missing(problem) => IndexError::Missing {
-            source_name: source_name(),
-            problem,
-        },
+        ProviderError::Missing(problem) => IndexError::Missing { source_name: source_name(), problem },
         ProviderError::Failed { doing, cause } => failed(doing.into(), cause),
     })?;
     let bytes = listing.items.iter().map(|item| item.bytes).sum();
     let mut changes = engine.begin(bytes).map_err(engine_failed)?;
     let old = changes.manifest();
-    let mut run = Run {
-        settings,
-        changes: &mut *changes,
-        cancel,
-        progress,
-    };
+    let mut run = Run { settings, changes: &mut *changes, cancel, progress };
     let (new, mut report) = run.files(&old, listing).map_err(|error| match error {
         RunError::Engine(error) => engine_failed(error),
         RunError::Cancelled => IndexError::Cancelled(source_name()),

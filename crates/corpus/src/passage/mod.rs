@@ -31,11 +31,7 @@ pub fn passages(record: &Record, markup: Markup) -> Vec<Passage> {
     };
     let passage = |range: Range<usize>| {
         let section = sections.iter().rev().find(|section| section.at < range.start);
-        let header = header::header(
-            record,
-            &record.text[range.clone()],
-            section.map(|section| section.title.as_str()),
-        );
+        let header = header::header(record, &record.text[range.clone()], section.map(|section| section.title.as_str()));
         Passage { range, header }
     };
     ranges.into_iter().map(passage).collect()

@@ -42,12 +42,7 @@ impl Quotable {
             stems.push(stem(word));
             spans.push((offset(span.start), offset(span.end)));
         });
-        Self {
-            sentences: sentence_starts(&line),
-            line,
-            stems,
-            spans,
-        }
+        Self { sentences: sentence_starts(&line), line, stems, spans }
     }
 
     pub fn bytes(&self) -> usize {
@@ -74,16 +69,8 @@ impl Quotable {
     }
 
     pub fn sentences(&self) -> impl Iterator<Item = &str> {
-        let ends = self
-            .sentences
-            .iter()
-            .skip(1)
-            .map(|start| *start as usize)
-            .chain([self.line.len()]);
-        self.sentences
-            .iter()
-            .zip(ends)
-            .map(|(start, end)| self.line[*start as usize..end].trim())
+        let ends = self.sentences.iter().skip(1).map(|start| *start as usize).chain([self.line.len()]);
+        self.sentences.iter().zip(ends).map(|(start, end)| self.line[*start as usize..end].trim())
     }
 
     /// Sentence `number`, with as many neighbours as fit.
@@ -139,10 +126,7 @@ impl Quotable {
         if wanted.is_empty() {
             return 0.0;
         }
-        let found = wanted
-            .iter()
-            .filter(|stem| holds(&self.stems, **stem) || title.contains(stem))
-            .count();
+        let found = wanted.iter().filter(|stem| holds(&self.stems, **stem) || title.contains(stem)).count();
         found as f32 / wanted.len() as f32
     }
 
@@ -211,9 +195,8 @@ fn word_floor(text: &str, start: usize, end: usize) -> usize {
 
 /// Where sentences begin. A full stop after an abbreviation or a single letter does not end a sentence.
 fn sentence_starts(line: &str) -> Vec<u32> {
-    const TITLES: [&str; 14] = [
-        "mr", "mrs", "ms", "dr", "hon", "sen", "prof", "st", "no", "vs", "p", "pp", "e.g", "i.e",
-    ];
+    const TITLES: [&str; 14] =
+        ["mr", "mrs", "ms", "dr", "hon", "sen", "prof", "st", "no", "vs", "p", "pp", "e.g", "i.e"];
     let mut starts = vec![0];
     let mut from = 0;
     for (space, _) in line.match_indices(' ') {
@@ -222,9 +205,7 @@ fn sentence_starts(line: &str) -> Vec<u32> {
         if !word.ends_with(['.', '!', '?', '。', '！', '？']) {
             continue;
         }
-        let bare = word
-            .trim_end_matches('.')
-            .trim_start_matches(['(', '"', '“', '\'', '‘']);
+        let bare = word.trim_end_matches('.').trim_start_matches(['(', '"', '“', '\'', '‘']);
         let is_abbreviation = word.ends_with('.')
             && (bare.chars().count() == 1 && bare.chars().all(char::is_uppercase)
                 || TITLES.contains(&bare.to_lowercase().as_str()));
@@ -287,10 +268,7 @@ mod tests {
         let filler = "Nothing of note happens in this sentence at all. ".repeat(12);
         let text = format!("{filler}The hon. member and Mr. Walrus spoke. {filler}");
         let shown = snippet(&text, "walrus");
-        assert!(
-            shown.starts_with("Nothing") || shown.starts_with("The hon. member and Mr. Walrus"),
-            "{shown}"
-        );
+        assert!(shown.starts_with("Nothing") || shown.starts_with("The hon. member and Mr. Walrus"), "{shown}");
         assert!(shown.ends_with("at all."), "{shown}");
         assert!(text.contains(&shown));
     }
@@ -299,10 +277,7 @@ mod tests {
     fn long_sentence_is_cut_around_the_match() {
         let text = format!("{}walrus {}", "and so on ".repeat(80), "and so forth ".repeat(80));
         let shown = snippet(&text, "walrus");
-        assert!(
-            shown.starts_with('…') && shown.ends_with('…') && shown.contains("walrus"),
-            "{shown}"
-        );
+        assert!(shown.starts_with('…') && shown.ends_with('…') && shown.contains("walrus"), "{shown}");
         assert!(shown.chars().count() <= MAX_BYTES);
     }
 

@@ -42,10 +42,7 @@ fn last_word(words: &[Word], first: usize) -> usize {
     if limit >= words.len() - 1 {
         return words.len() - 1;
     }
-    (first + MIN_WORDS..=limit)
-        .rev()
-        .find(|&at| words[at].ends_sentence)
-        .unwrap_or(limit)
+    (first + MIN_WORDS..=limit).rev().find(|&at| words[at].ends_sentence).unwrap_or(limit)
 }
 
 /// The next passage repeats about `OVERLAP_WORDS`, from the start of a sentence if one is near.
@@ -94,11 +91,7 @@ fn words(text: &str) -> Vec<Word> {
 
 fn push(words: &mut Vec<Word>, text: &str, start: usize, end: usize) {
     let bare = text[start..end].trim_end_matches(['"', '\'', ')', ']', '”', '’', '*', '_']);
-    words.push(Word {
-        start,
-        end,
-        ends_sentence: bare.ends_with(['.', '!', '?', '。', '！', '？']),
-    });
+    words.push(Word { start, end, ends_sentence: bare.ends_with(['.', '!', '?', '。', '！', '？']) });
 }
 
 #[cfg(test)]

@@ -17,11 +17,7 @@ pub enum Condition {
     /// The document's date is in this range, inclusive.
     Days { from: Option<Date>, until: Option<Date> },
     /// A field's number is in this range.
-    Number {
-        field: String,
-        from: Bound<f64>,
-        until: Bound<f64>,
-    },
+    Number { field: String, from: Bound<f64>, until: Bound<f64> },
 }
 
 impl Filter {

@@ -56,9 +56,7 @@ impl Clause {
 /// The clauses to rank by: without stop words, unless there are only stop words.
 pub fn significant(clauses: &[Clause]) -> impl Iterator<Item = &Clause> {
     let all_stop = clauses.iter().all(Clause::is_stop_word);
-    clauses
-        .iter()
-        .filter(move |clause| all_stop || clause.demand != Demand::Should || !clause.is_stop_word())
+    clauses.iter().filter(move |clause| all_stop || clause.demand != Demand::Should || !clause.is_stop_word())
 }
 
 /// The text to embed: the words without field names and exclusions.
@@ -92,9 +90,7 @@ pub fn parse(query: &str, field: impl Fn(&str) -> Option<String>) -> Vec<Clause>
 }
 
 fn next_clause<'a>(rest: &'a str, field: &impl Fn(&str) -> Option<String>) -> (Option<Clause>, &'a str) {
-    let negated = rest
-        .strip_prefix('-')
-        .filter(|after| after.starts_with(|c: char| c.is_alphabetic() || c == '"'));
+    let negated = rest.strip_prefix('-').filter(|after| after.starts_with(|c: char| c.is_alphabetic() || c == '"'));
     let body = negated.unwrap_or(rest);
     let demand = |otherwise| {
         if negated.is_some() { Demand::MustNot } else { otherwise }
@@ -108,10 +104,7 @@ fn next_clause<'a>(rest: &'a str, field: &impl Fn(&str) -> Option<String>) -> (O
     {
         let (word, after) = word(value);
         if let Some(condition) = within_days(name, word).or_else(|| within_numbers(&field(name)?, word)) {
-            let clause = Clause {
-                demand: demand(Demand::Must),
-                want: Want::Within(condition),
-            };
+            let clause = Clause { demand: demand(Demand::Must), want: Want::Within(condition) };
             return (Some(clause), after);
         }
         if let Some(name) = field(name) {
@@ -128,14 +121,8 @@ fn next_clause<'a>(rest: &'a str, field: &impl Fn(&str) -> Option<String>) -> (O
 }
 
 fn words(demand: Demand, field: Option<String>, text: &str, phrase: bool) -> Option<Clause> {
-    text.contains(char::is_alphanumeric).then(|| Clause {
-        demand,
-        want: Want::Words {
-            field,
-            text: text.to_owned(),
-            phrase,
-        },
-    })
+    text.contains(char::is_alphanumeric)
+        .then(|| Clause { demand, want: Want::Words { field, text: text.to_owned(), phrase } })
 }
 
 fn within_days(name: &str, value: &str) -> Option<Condition> {
@@ -169,11 +156,7 @@ fn within_numbers(field: &str, value: &str) -> Option<Condition> {
         return None;
     }
     let (from, until) = bounds(value, number)?;
-    Some(Condition::Number {
-        field: field.to_owned(),
-        from,
-        until,
-    })
+    Some(Condition::Number { field: field.to_owned(), from, until })
 }
 
 /// `5`, `>5`, `>=5`, `<5`, `<=5`, `5..9`, `5..`, `..9`; ranges are inclusive.
@@ -256,10 +239,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn known(name: &str) -> Option<String> {
-        ["title", "Speaker"]
-            .iter()
-            .find(|field| field.eq_ignore_ascii_case(name))
-            .map(|field| (*field).to_owned())
+        ["title", "Speaker"].iter().find(|field| field.eq_ignore_ascii_case(name)).map(|field| (*field).to_owned())
     }
 
     fn shape(query: &str) -> Vec<(Demand, Option<String>, String, bool)> {
@@ -283,52 +263,21 @@ mod tests {
     fn dates_and_numbers_are_ranges() {
         let days = |from: Option<(i16, i8, i8)>, until: Option<(i16, i8, i8)>| {
             let day = |(y, m, d)| date(y, m, d);
-            Some(Condition::Days {
-                from: from.map(day),
-                until: until.map(day),
-            })
+            Some(Condition::Days { from: from.map(day), until: until.map(day) })
         };
         assert_eq!(condition("date:2024-02"), days(Some((2024, 2, 1)), Some((2024, 2, 29))));
-        assert_eq!(
-            condition("date:2024-05-28..2025"),
-            days(Some((2024, 5, 28)), Some((2025, 12, 31)))
-        );
+        assert_eq!(condition("date:2024-05-28..2025"), days(Some((2024, 5, 28)), Some((2025, 12, 31))));
         assert_eq!(condition("since:2024-05-28"), days(Some((2024, 5, 28)), None));
         assert_eq!(condition("after:2024-05-28"), days(Some((2024, 5, 29)), None));
         assert_eq!(condition("Before:2023"), days(None, Some((2022, 12, 31))));
         assert_eq!(condition("date:<=2023-02"), days(None, Some((2023, 2, 28))));
         assert_eq!(condition("date:>2023"), days(Some((2024, 1, 1)), None));
-        let number = |from, until| {
-            Some(Condition::Number {
-                field: "Speaker".to_owned(),
-                from,
-                until,
-            })
-        };
-        assert_eq!(
-            condition("speaker:>=10"),
-            number(Bound::Included(10.0), Bound::Unbounded)
-        );
-        assert_eq!(
-            condition("speaker:<-3"),
-            number(Bound::Unbounded, Bound::Excluded(-3.0))
-        );
-        assert_eq!(
-            condition("speaker:-3"),
-            number(Bound::Included(-3.0), Bound::Included(-3.0))
-        );
-        assert_eq!(
-            condition("speaker:1..2.5"),
-            number(Bound::Included(1.0), Bound::Included(2.5))
-        );
-        for odd in [
-            "date:2024-13-45",
-            "date:..",
-            "speaker:..",
-            "speaker:>x",
-            "date:soon",
-            "nofield:>3",
-        ] {
+        let number = |from, until| Some(Condition::Number { field: "Speaker".to_owned(), from, until });
+        assert_eq!(condition("speaker:>=10"), number(Bound::Included(10.0), Bound::Unbounded));
+        assert_eq!(condition("speaker:<-3"), number(Bound::Unbounded, Bound::Excluded(-3.0)));
+        assert_eq!(condition("speaker:-3"), number(Bound::Included(-3.0), Bound::Included(-3.0)));
+        assert_eq!(condition("speaker:1..2.5"), number(Bound::Included(1.0), Bound::Included(2.5)));
+        for odd in ["date:2024-13-45", "date:..", "speaker:..", "speaker:>x", "date:soon", "nofield:>3"] {
             assert_eq!(condition(odd), None, "{odd}");
         }
     }
@@ -356,10 +305,7 @@ mod tests {
         use Demand::Should;
         assert_eq!(
             shape("\"never closed"),
-            [
-                (Should, None, "\"never".into(), false),
-                (Should, None, "closed".into(), false)
-            ]
+            [(Should, None, "\"never".into(), false), (Should, None, "closed".into(), false)]
         );
         assert_eq!(shape("-only"), [(Should, None, "only".into(), false)]);
         assert_eq!(shape("\"\" - : :: *"), []);

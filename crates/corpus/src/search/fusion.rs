@@ -38,9 +38,7 @@ pub(crate) fn fuse(
     });
     let near_enough = normalised(dense).zip(dense).filter(|(_, near)| near.score >= floor);
     let by_meaning = near_enough.filter(|(_, near)| !found.contains(&near.document));
-    let mut fused: Vec<Candidate> = by_words
-        .chain(by_meaning.map(|(near, _)| near.scaled(weight)))
-        .collect();
+    let mut fused: Vec<Candidate> = by_words.chain(by_meaning.map(|(near, _)| near.scaled(weight))).collect();
     // Stable: among equal scores, the order of keyword search stays.
     fused.sort_by(|a, b| b.score.total_cmp(&a.score));
     fused
@@ -51,18 +49,14 @@ fn normalised(ranked: &[Candidate]) -> impl Iterator<Item = Candidate> {
     let best = ranked.first().map_or(0.0, |r| r.score);
     let least = ranked.last().map_or(0.0, |r| r.score);
     let span = best - least;
-    ranked.iter().map(move |found| Candidate {
-        score: if span > 0.0 { (found.score - least) / span } else { 1.0 },
-        ..*found
-    })
+    ranked
+        .iter()
+        .map(move |found| Candidate { score: if span > 0.0 { (found.score - least) / span } else { 1.0 }, ..*found })
 }
 
 impl Candidate {
     fn scaled(self, factor: f32) -> Self {
-        Self {
-            score: self.score * factor,
-            ..self
-        }
+        Self { score: self.score * factor, ..self }
     }
 }
 
@@ -74,11 +68,7 @@ mod tests {
     fn leg(scores: &[(u64, f32)]) -> Vec<Candidate> {
         scores
             .iter()
-            .map(|(document, score)| Candidate {
-                document: *document,
-                score: *score,
-                passage: PassageId(*document),
-            })
+            .map(|(document, score)| Candidate { document: *document, score: *score, passage: PassageId(*document) })
             .collect()
     }
 
@@ -88,13 +78,8 @@ mod tests {
 
     #[test]
     fn documents_of_both_legs_come_first() {
-        let fused = fuse(
-            &leg(&[(1, 9.0), (2, 8.0), (3, 1.0)]),
-            &leg(&[(4, 0.9), (2, 0.8), (5, 0.1)]),
-            0.5,
-            -1.0,
-            |_| false,
-        );
+        let fused =
+            fuse(&leg(&[(1, 9.0), (2, 8.0), (3, 1.0)]), &leg(&[(4, 0.9), (2, 0.8), (5, 0.1)]), 0.5, -1.0, |_| false);
         assert_eq!(order(&fused), [2, 1, 4, 3, 5]);
         assert!((fused[0].score - 0.875).abs() < 1e-6);
     }

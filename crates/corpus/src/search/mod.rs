@@ -47,12 +47,7 @@ pub enum Legs {
 impl Snapshot {
     /// The best documents for a query, each by its best passage.
     pub fn search(&self, text: &str, limit: usize) -> Result<Arc<[Hit]>> {
-        let ask = SearchRequest {
-            text,
-            limit,
-            filter: &Filter::default(),
-            legs: Legs::Both,
-        };
+        let ask = SearchRequest { text, limit, filter: &Filter::default(), legs: Legs::Both };
         let hits: Arc<[Hit]> = self.find(&ask)?.into();
         self.cache(text, limit, &hits);
         Ok(hits)
@@ -73,9 +68,7 @@ impl Snapshot {
         let mut hits = Vec::with_capacity(ranked.len());
         for candidate in ranked {
             let passage = self.passage(candidate.passage, &mut *words)?;
-            let cosine = cosines
-                .as_ref()
-                .map(|cosines| cosines.get(&candidate.document).copied().unwrap_or(0.0));
+            let cosine = cosines.as_ref().map(|cosines| cosines.get(&candidate.document).copied().unwrap_or(0.0));
             let words = passage.text.coverage(&passage.title_stems, &wanted);
             let snippet = quote(&passage.text, &wanted, sense.as_ref());
             hits.push(passage.hit(snippet, candidate.score, coverage(words, cosine)));
@@ -94,11 +87,7 @@ impl Snapshot {
             Legs::Both | Legs::Meaning if self.version.ranks_by_vector() => self.vector(meaning),
             _ => None,
         };
-        let ranking = |depth| Ranking {
-            clauses,
-            filter: ask.filter,
-            depth,
-        };
+        let ranking = |depth| Ranking { clauses, filter: ask.filter, depth };
         let Some(vector) = vector else {
             let mut legs = self.version.rank(&ranking(ask.limit), &[Leg::Words])?;
             return Ok((relative(legs.pop().unwrap_or_default()), None));
@@ -113,10 +102,7 @@ impl Snapshot {
         let mut fused = match found.next() {
             Some(lexical) => self.fused(&lexical, &near),
             None => {
-                let positive = |found: Candidate| Candidate {
-                    score: found.score.clamp(0.0, 1.0),
-                    ..found
-                };
+                let positive = |found: Candidate| Candidate { score: found.score.clamp(0.0, 1.0), ..found };
                 near.into_iter().map(positive).collect()
             }
         };

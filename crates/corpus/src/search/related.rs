@@ -23,11 +23,7 @@ impl Snapshot {
         };
         let found = match centroid {
             Some(centroid) => {
-                let ranking = Ranking {
-                    clauses: &[],
-                    filter: &Filter::default(),
-                    depth: limit + 1,
-                };
+                let ranking = Ranking { clauses: &[], filter: &Filter::default(), depth: limit + 1 };
                 let mut legs = self.version.rank(&ranking, &[Leg::Vector(&centroid)])?;
                 legs.pop().unwrap_or_default()
             }

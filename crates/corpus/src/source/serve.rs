@@ -26,12 +26,7 @@ impl DocumentsSource {
         let snapshot = self.published()?;
         let text = text.to_owned();
         let find = move || {
-            let ask = SearchRequest {
-                text: &text,
-                limit,
-                filter: &filter,
-                legs: Legs::Both,
-            };
+            let ask = SearchRequest { text: &text, limit, filter: &filter, legs: Legs::Both };
             let hits = snapshot.find(&ask).map_err(search_error)?.into_iter();
             hits.map(|hit| {
                 let fields = snapshot.metadata(hit.id.key()).map_err(search_error)?;

@@ -111,11 +111,7 @@ impl Snapshot {
         let tied = tied(entries, position);
         let keys = self.keys_as_filed(&entries[tied.clone()])?;
         let here = keys.iter().position(|other| other == key);
-        let is_near = |position: &usize| {
-            entries
-                .get(*position)
-                .is_some_and(|e| e.series == entries[tied.start].series)
-        };
+        let is_near = |position: &usize| entries.get(*position).is_some_and(|e| e.series == entries[tied.start].series);
         let beyond = |position: Option<usize>| match position.filter(is_near) {
             Some(position) => self.keys_as_filed(&entries[self::tied(entries, position)]),
             None => Ok(Vec::new()),

@@ -53,9 +53,7 @@ fn label(name: &str) -> String {
 
 /// The name and the text of the author field.
 pub fn author(fields: &JsonObject) -> Option<(&'static str, String)> {
-    ["speaker", "author", "authors"]
-        .into_iter()
-        .find_map(|field| Some((field, text(fields.get(field)?)?)))
+    ["speaker", "author", "authors"].into_iter().find_map(|field| Some((field, text(fields.get(field)?)?)))
 }
 
 /// `28 May 2024`
@@ -110,10 +108,7 @@ mod tests {
             cite_as(fields, "On beans", "Garden notes", Some(date(2019, 6, 12)))
         };
         assert_eq!(cite(json!({})), "‘On beans’, Garden notes, 12 June 2019.");
-        assert_eq!(
-            cite(json!({"author": ["Ann", "Ben"]})),
-            "Ann, Ben, ‘On beans’, Garden notes, 12 June 2019."
-        );
+        assert_eq!(cite(json!({"author": ["Ann", "Ben"]})), "Ann, Ben, ‘On beans’, Garden notes, 12 June 2019.");
     }
 
     #[test]
@@ -124,10 +119,7 @@ mod tests {
             "long": "x".repeat(1_000),
         });
         let facts = facts(fields.as_object().expect("fields"), |name| name == "party");
-        let facts: Vec<(&str, &str)> = facts
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
-            .collect();
+        let facts: Vec<(&str, &str)> = facts.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
         assert_eq!(
             facts[..5],
             [

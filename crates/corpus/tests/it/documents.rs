@@ -37,10 +37,7 @@ impl Corpus {
     }
 
     async fn search(&self, text: &str) -> std::sync::Arc<[tribune_core::Hit]> {
-        let query = Query {
-            text: text.to_owned(),
-            limit: 10,
-        };
+        let query = Query { text: text.to_owned(), limit: 10 };
         self.source.search(&query, &context()).await.expect("searched")
     }
 
@@ -80,19 +77,13 @@ fn context() -> CallContext {
 #[tokio::test]
 async fn every_format_is_searched_and_fetched() {
     let corpus = Corpus::new(&[
-        (
-            "a.md",
-            "---\ntitle: Runner beans\ndate: 2024-05-28\nplot: 7\n---\nSow them in May.\n",
-        ),
+        ("a.md", "---\ntitle: Runner beans\ndate: 2024-05-28\nplot: 7\n---\nSow them in May.\n"),
         ("deep/b.txt", "Compost heaps\n\nTurn them weekly."),
         (
             "rows.jsonl",
             "{\"id\":\"x-coredata://A/ICNote/p12\",\"title\":\"Slugs\",\"text\":\"Beer traps catch slugs.\",\"url\":\"https://example.org/slugs\"}\n",
         ),
-        (
-            "more.csv",
-            "id,title,text,season\nc 1%,Pruning,Prune apple trees in winter.,winter\n",
-        ),
+        ("more.csv", "id,title,text,season\nc 1%,Pruning,Prune apple trees in winter.,winter\n"),
         ("ignored.png", "not a document"),
     ]);
     let report = corpus.update();
@@ -109,10 +100,7 @@ async fn every_format_is_searched_and_fetched() {
     assert!(corpus.ids("zeppelin").await.is_empty());
 
     let document = corpus.fetch("docs:a.md").await.expect("held");
-    assert_eq!(
-        (document.title.as_str(), document.text.as_str()),
-        ("Runner beans", "Sow them in May.\n")
-    );
+    assert_eq!((document.title.as_str(), document.text.as_str()), ("Runner beans", "Sow them in May.\n"));
     assert_eq!(document.metadata["plot"], 7);
     assert_eq!(document.as_of.expect("dated").to_string(), "2024-05-28T00:00:00Z");
     let row = corpus.fetch("docs:x-coredata://A/ICNote/p12").await.expect("held");
@@ -153,10 +141,7 @@ async fn update_reads_only_changes() {
     fs::remove_file(corpus.dir.path().join("docs/a.md")).expect("removed");
     fs::rename(corpus.dir.path().join("docs/c.md"), corpus.dir.path().join("docs/e.md")).expect("renamed");
     let report = corpus.update();
-    assert_eq!(
-        (report.files_read, report.files_unchanged, report.files_removed),
-        (3, 0, 2)
-    );
+    assert_eq!((report.files_read, report.files_unchanged, report.files_removed), (3, 0, 2));
     assert!(corpus.source.revision() > revision);
     assert!(corpus.ids("alpha").await.is_empty());
     assert!(corpus.ids("bravo").await.is_empty());
@@ -177,11 +162,7 @@ async fn index_of_another_process_is_picked_up() {
 
     corpus.write("a.md", "omega");
     writer.update(&CancellationToken::new(), &|_| {}).expect("indexed");
-    assert_eq!(
-        corpus.ids("alpha").await,
-        ["docs:a.md"],
-        "the old index serves until the switch"
-    );
+    assert_eq!(corpus.ids("alpha").await, ["docs:a.md"], "the old index serves until the switch");
     assert!(corpus.source.refresh().expect("refreshed"));
     assert_eq!(corpus.ids("omega").await, ["docs:a.md"]);
 }
@@ -194,16 +175,8 @@ async fn id_used_twice_is_reported_until_freed() {
     ]);
     let report = corpus.update();
     assert_eq!(report.documents, 1);
-    assert!(
-        report.faults[0]
-            .to_string()
-            .contains("2.jsonl:1: the id `x` is already another document's")
-    );
-    assert_eq!(
-        corpus.update().documents,
-        1,
-        "still taken when only the second is read again"
-    );
+    assert!(report.faults[0].to_string().contains("2.jsonl:1: the id `x` is already another document's"));
+    assert_eq!(corpus.update().documents, 1, "still taken when only the second is read again");
     fs::remove_file(corpus.dir.path().join("docs/1.jsonl")).expect("removed");
     let report = corpus.update();
     assert_eq!((report.documents, report.faults_in_all), (1, 0));
@@ -222,14 +195,8 @@ async fn bad_files_are_reported_and_others_served() {
     let report = corpus.update();
     let faults: Vec<String> = report.faults.iter().map(ToString::to_string).collect();
     let reported = |file: &str, problem: &str| faults.iter().any(|f| f.starts_with(file) && f.contains(problem));
-    assert!(
-        reported("latin.txt", "not UTF-8 (first bad byte at offset 3)"),
-        "{faults:?}"
-    );
-    assert!(
-        reported("huge.txt", "larger than one document may be (16 MiB)"),
-        "{faults:?}"
-    );
+    assert!(reported("latin.txt", "not UTF-8 (first bad byte at offset 3)"), "{faults:?}");
+    assert!(reported("huge.txt", "larger than one document may be (16 MiB)"), "{faults:?}");
     assert!(reported("bad.jsonl:2", "not valid JSON"), "{faults:?}");
     assert!(reported("empty.md", "no text"), "{faults:?}");
     assert!(reported("link.txt", "is a link"), "{faults:?}");
@@ -329,14 +296,8 @@ async fn page_shows_author_file_and_neighbours() {
         ("minutes/2025-06.md", &note("June", "2025-06-03")),
         ("minutes/old/2024-12.md", &note("December", "2024-12-03")),
         ("letter.txt", "A letter\n\nDear Sir."),
-        (
-            "rows.csv",
-            "id,title,text\na-2,Two,second\na-1,One,first\na-3,Three,third\n",
-        ),
-        (
-            "bare.jsonl",
-            "{\"title\":\"T1\",\"text\":\"one\"}\n{\"title\":\"T2\",\"text\":\"two\"}\n",
-        ),
+        ("rows.csv", "id,title,text\na-2,Two,second\na-1,One,first\na-3,Three,third\n"),
+        ("bare.jsonl", "{\"title\":\"T1\",\"text\":\"one\"}\n{\"title\":\"T2\",\"text\":\"two\"}\n"),
     ]);
     corpus.update();
 
@@ -348,31 +309,18 @@ async fn page_shows_author_file_and_neighbours() {
     assert_eq!(march.cite_as, "Ivo Trench, ‘March’, Docs, 3 March 2025.");
     assert_eq!(march.facts, [("Plot no".to_owned(), "7".to_owned())]);
     let some = |id: &str| Some(id.to_owned());
-    assert_eq!(
-        beside(&march),
-        (some("docs:minutes/2025-02.md"), some("docs:minutes/2025-06.md"))
-    );
+    assert_eq!(beside(&march), (some("docs:minutes/2025-02.md"), some("docs:minutes/2025-06.md")));
     let (title, others) = &march.groups[0];
     assert_eq!(title, "More by Ivo Trench");
-    let others: Vec<(&str, Option<&str>)> = others
-        .iter()
-        .map(|other| (other.title.as_str(), other.note.as_deref()))
-        .collect();
+    let others: Vec<(&str, Option<&str>)> =
+        others.iter().map(|other| (other.title.as_str(), other.note.as_deref())).collect();
     assert_eq!(
         others,
-        [
-            ("June", Some("3 June 2025")),
-            ("February", Some("3 February 2025")),
-            ("December", Some("3 December 2024"))
-        ]
+        [("June", Some("3 June 2025")), ("February", Some("3 February 2025")), ("December", Some("3 December 2024"))]
     );
 
     let first = reading(&corpus, "docs:minutes/2025-02.md").await;
-    assert_eq!(
-        beside(&first),
-        (None, some("docs:minutes/2025-03.md")),
-        "folders do not mix"
-    );
+    assert_eq!(beside(&first), (None, some("docs:minutes/2025-03.md")), "folders do not mix");
     let letter = reading(&corpus, "docs:letter.txt").await;
     assert_eq!((letter.format, letter.byline.clone()), (TextFormat::Plain, None));
     assert_eq!(letter.cite_as, "‘A letter’, Docs.");

@@ -63,33 +63,20 @@ fn long_text() -> String {
 
 fn records() -> Vec<(&'static str, Record)> {
     vec![
-        (
-            "a.md",
-            record("a", "The walrus and the carpenter.", date(2024, 5, 1), "Labor"),
-        ),
-        (
-            "a.md",
-            record("b", "Oysters were walking hand in hand.", date(2024, 5, 2), "Labor"),
-        ),
+        ("a.md", record("a", "The walrus and the carpenter.", date(2024, 5, 1), "Labor")),
+        ("a.md", record("b", "Oysters were walking hand in hand.", date(2024, 5, 2), "Labor")),
         ("b.md", record("c", &long_text(), date(2024, 5, 3), "Greens")),
     ]
 }
 
 fn add(changes: &mut dyn Changes, file: &str, record: &Record) {
     let passages = passages(record, Markup::Plain);
-    let entry = Entry {
-        file,
-        record,
-        passages: &passages,
-    };
+    let entry = Entry { file, record, passages: &passages };
     changes.add(&entry).expect("added");
 }
 
 fn manifest(files: &[&str]) -> Manifest {
-    let entry = FileEntry {
-        documents: 1,
-        ..FileEntry::default()
-    };
+    let entry = FileEntry { documents: 1, ..FileEntry::default() };
     Manifest {
         reading: "contract".to_owned(),
         files: files.iter().map(|file| ((*file).to_owned(), entry.clone())).collect(),
@@ -106,11 +93,7 @@ fn clauses(text: &str) -> Vec<Clause> {
 
 fn rank(version: &dyn Version, text: &str, filter: Filter, leg: Leg<'_>) -> Vec<String> {
     let clauses = clauses(text);
-    let ranking = Ranking {
-        clauses: &clauses,
-        filter: &filter,
-        depth: 10,
-    };
+    let ranking = Ranking { clauses: &clauses, filter: &filter, depth: 10 };
     let mut legs = version.rank(&ranking, &[leg]).expect("ranked");
     assert_eq!(legs.len(), 1, "one ranking for each leg");
     let found = legs.pop().expect("a ranking");
@@ -121,15 +104,9 @@ fn rank(version: &dyn Version, text: &str, filter: Filter, leg: Leg<'_>) -> Vec<
 /// The passage by which a document was found.
 fn best_passage(version: &dyn Version, text: &str, key: &str) -> String {
     let clauses = clauses(text);
-    let ranking = Ranking {
-        clauses: &clauses,
-        filter: &Filter::default(),
-        depth: 10,
-    };
+    let ranking = Ranking { clauses: &clauses, filter: &Filter::default(), depth: 10 };
     let legs = version.rank(&ranking, &[Leg::Words]).expect("ranked");
-    let mut passages = legs[0]
-        .iter()
-        .map(|found| version.passage(found.passage).expect("a passage"));
+    let mut passages = legs[0].iter().map(|found| version.passage(found.passage).expect("a passage"));
     passages.find(|passage| passage.key == key).expect("found").text
 }
 
@@ -139,10 +116,7 @@ fn keys(version: &dyn Version, found: Vec<Candidate>) -> Vec<String> {
 }
 
 fn party(value: &str) -> Filter {
-    Filter(vec![Condition::Is {
-        field: "party".to_owned(),
-        value: value.to_owned(),
-    }])
+    Filter(vec![Condition::Is { field: "party".to_owned(), value: value.to_owned() }])
 }
 
 fn nothing_is_published_before_the_first_commit(fixture: &dyn Fixture) {
@@ -173,11 +147,7 @@ fn dropped_changes_leave_no_trace(fixture: &dyn Fixture) {
     let mut changes = engine.begin(0).expect("begun");
     assert!(!changes.is_first());
     changes.remove("a.md");
-    add(
-        &mut *changes,
-        "z.md",
-        &record("z", "A zebra.", date(2024, 5, 4), "Labor"),
-    );
+    add(&mut *changes, "z.md", &record("z", "A zebra.", date(2024, 5, 4), "Labor"));
     drop(changes);
     assert_eq!(engine.published(), before);
     let version = published(fixture);
@@ -198,10 +168,7 @@ fn documents_and_passages_come_back_as_added(fixture: &dyn Fixture) {
     for (file, record) in records() {
         let stored = version.document(&record.key).expect("read").expect("held");
         assert_eq!((stored.file.as_str(), &stored.title), (file, &record.title));
-        assert_eq!(
-            (&stored.text, &stored.url, stored.date),
-            (&record.text, &record.url, record.date)
-        );
+        assert_eq!((&stored.text, &stored.url, stored.date), (&record.text, &record.url, record.date));
         assert_eq!(stored.fields, record.fields);
         assert!(version.holds(&record.key).expect("read"));
         for range in stored.passages {
@@ -215,14 +182,7 @@ fn documents_and_passages_come_back_as_added(fixture: &dyn Fixture) {
     for (_, passage) in contents {
         let stored = version.passage(passage).expect("a passage");
         assert!(stored.ordinal < stored.count);
-        assert!(
-            version
-                .document(&stored.key)
-                .expect("read")
-                .expect("held")
-                .text
-                .contains(&stored.text)
-        );
+        assert!(version.document(&stored.key).expect("read").expect("held").text.contains(&stored.text));
     }
 }
 
@@ -230,14 +190,8 @@ fn words_rank_documents_by_their_best_passage(fixture: &dyn Fixture) {
     let version = published(fixture);
     assert_eq!(rank(&*version, "walruses", Filter::default(), Leg::Words), ["a", "c"]);
     assert!(best_passage(&*version, "walrus", "c").contains("A walrus appears."));
-    assert_eq!(
-        rank(&*version, "\"hand in hand\"", Filter::default(), Leg::Words),
-        ["b"]
-    );
-    assert_eq!(
-        rank(&*version, "walrus -carpenter", Filter::default(), Leg::Words),
-        ["c"]
-    );
+    assert_eq!(rank(&*version, "\"hand in hand\"", Filter::default(), Leg::Words), ["b"]);
+    assert_eq!(rank(&*version, "walrus -carpenter", Filter::default(), Leg::Words), ["c"]);
     assert!(rank(&*version, "zeppelin", Filter::default(), Leg::Words).is_empty());
     assert!(rank(&*version, "", Filter::default(), Leg::Words).is_empty());
     let similar = version.similar("a walrus and a carpenter", 10).expect("ranked");
@@ -249,35 +203,20 @@ fn words_rank_documents_by_their_best_passage(fixture: &dyn Fixture) {
 fn filters_restrict_every_leg(fixture: &dyn Fixture) {
     let version = published(fixture);
     assert_eq!(rank(&*version, "walrus", party("greens"), Leg::Words), ["c"]);
-    let early = Filter(vec![Condition::Days {
-        from: None,
-        until: Some(date(2024, 5, 1)),
-    }]);
+    let early = Filter(vec![Condition::Days { from: None, until: Some(date(2024, 5, 1)) }]);
     assert_eq!(rank(&*version, "walrus", early, Leg::Words), ["a"]);
-    let part = Condition::Holds {
-        field: "party".to_owned(),
-        part: "gree".to_owned(),
-    };
+    let part = Condition::Holds { field: "party".to_owned(), part: "gree".to_owned() };
     assert_eq!(rank(&*version, "walrus", Filter(vec![part]), Leg::Words), ["c"]);
     let page_from = |from: f64| Condition::Number {
         field: "page".to_owned(),
         from: Bound::Included(from),
         until: Bound::Unbounded,
     };
-    assert_eq!(
-        rank(&*version, "walrus", Filter(vec![page_from(3.0)]), Leg::Words),
-        ["a", "c"]
-    );
+    assert_eq!(rank(&*version, "walrus", Filter(vec![page_from(3.0)]), Leg::Words), ["a", "c"]);
     assert!(rank(&*version, "walrus", Filter(vec![page_from(3.5)]), Leg::Words).is_empty());
     let mut both = party("greens");
-    both.0.push(Condition::Days {
-        from: None,
-        until: Some(date(2024, 5, 2)),
-    });
-    assert!(
-        rank(&*version, "walrus", both, Leg::Words).is_empty(),
-        "all conditions hold"
-    );
+    both.0.push(Condition::Days { from: None, until: Some(date(2024, 5, 2)) });
+    assert!(rank(&*version, "walrus", both, Leg::Words).is_empty(), "all conditions hold");
     let any = version.any(&party("GREENS")).expect("read").expect("one");
     assert_eq!(version.passage(any).expect("a passage").key, "c");
     assert!(version.any(&party("Teal")).expect("read").is_none());
@@ -311,10 +250,7 @@ fn keys_and_dates_are_in_order(fixture: &dyn Fixture) {
     assert_eq!(version.keys_beside("c", true, 1).expect("read"), ["b"]);
     let with = version.documents_with("party", "Labor").expect("read");
     assert_eq!(with.len(), 2);
-    let timeline = Timeline {
-        series: Some("party"),
-        page: Some("page"),
-    };
+    let timeline = Timeline { series: Some("party"), page: Some("page") };
     let places = version.timeline(timeline).expect("read");
     assert_eq!(places.len(), 3, "each document once");
     assert!(places.is_sorted() && places.iter().all(|place| place.page == 3));
@@ -363,10 +299,7 @@ fn vectors_of_another_model_are_not_used(fixture: &dyn Fixture) {
     let contents = version.contents().expect("read");
     assert!(contents.iter().all(|(content, _)| !writer.holds(*content)));
     drop(writer);
-    assert!(
-        published(fixture).ranks_by_vector(),
-        "the first model keeps its vectors"
-    );
+    assert!(published(fixture).ranks_by_vector(), "the first model keeps its vectors");
 }
 
 fn removed_files_are_gone(fixture: &dyn Fixture) {
@@ -374,11 +307,7 @@ fn removed_files_are_gone(fixture: &dyn Fixture) {
     let before = published(fixture);
     let mut changes = engine.begin(0).expect("begun");
     changes.remove("a.md");
-    add(
-        &mut *changes,
-        "a.md",
-        &record("d", "A walrus again.", date(2024, 5, 4), "Labor"),
-    );
+    add(&mut *changes, "a.md", &record("d", "A walrus again.", date(2024, 5, 4), "Labor"));
     changes.commit(&manifest(&["a.md", "b.md"])).expect("committed");
     let version = published(fixture);
     assert!(version.document("a").expect("read").is_none());
@@ -393,10 +322,7 @@ fn removed_files_are_gone(fixture: &dyn Fixture) {
     assert_eq!(version.documents_with("party", "Labor").expect("read").len(), 1);
     assert!(!version.holds("b").expect("read"));
     assert!(!version.holds("z").expect("read"), "a dropped change stays dropped");
-    assert!(
-        before.document("a").expect("read").is_some(),
-        "a version does not change"
-    );
+    assert!(before.document("a").expect("read").is_some(), "a version does not change");
 }
 
 fn removing_all_files_leaves_an_empty_version(fixture: &dyn Fixture) {

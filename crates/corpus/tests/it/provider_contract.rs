@@ -78,29 +78,16 @@ impl Provider for Memory {
             fingerprint: change.to_string(),
             bytes: text.len() as u64,
         });
-        Ok(Listing {
-            items: items.collect(),
-            ..Listing::default()
-        })
+        Ok(Listing { items: items.collect(), ..Listing::default() })
     }
 
     fn read(&self, key: &str, sink: &mut dyn Sink) -> Result<(), Stop> {
-        let text = self
-            .items
-            .lock()
-            .expect("a lock")
-            .get(key)
-            .map(|(_, text)| text.clone());
+        let text = self.items.lock().expect("a lock").get(key).map(|(_, text)| text.clone());
         let Some(text) = text else {
             sink.fault(None, true, "is gone".to_owned());
             return Ok(());
         };
-        let record = Record {
-            key: key.to_owned(),
-            title: key.to_owned(),
-            text,
-            ..Record::default()
-        };
+        let record = Record { key: key.to_owned(), title: key.to_owned(), text, ..Record::default() };
         sink.record(None, record, Vec::new())
     }
 
@@ -124,11 +111,7 @@ impl Fixture for Arc<Memory> {
 }
 
 fn memory() -> Arc<Memory> {
-    let memory = Memory {
-        items: Mutex::default(),
-        changes: Mutex::default(),
-        changed: Notify::new(),
-    };
+    let memory = Memory { items: Mutex::default(), changes: Mutex::default(), changed: Notify::new() };
     memory.changed.notify_one();
     Arc::new(memory)
 }
@@ -155,16 +138,9 @@ impl Provider for Altered {
         if !self.unreachable {
             return self.memory.list();
         }
-        let fault = Fault {
-            file: "a.txt".to_owned(),
-            line: None,
-            problem: "does not answer".to_owned(),
-            skipped: true,
-        };
-        Ok(Listing {
-            unreachable: vec![fault],
-            ..Listing::default()
-        })
+        let fault =
+            Fault { file: "a.txt".to_owned(), line: None, problem: "does not answer".to_owned(), skipped: true };
+        Ok(Listing { unreachable: vec![fault], ..Listing::default() })
     }
 
     fn read(&self, key: &str, sink: &mut dyn Sink) -> Result<(), Stop> {
@@ -196,11 +172,7 @@ fn unreachable_keys_stay_indexed() {
     let memory = memory();
     memory.put("a.txt", "alpha");
     let first = update(dir.path(), memory.clone());
-    let unreachable = Altered {
-        fingerprint: "memory",
-        unreachable: true,
-        memory,
-    };
+    let unreachable = Altered { fingerprint: "memory", unreachable: true, memory };
     let second = update(dir.path(), Arc::new(unreachable));
     assert_eq!((first.documents, second.documents, second.files_removed), (1, 1, 0));
     assert!(second.faults[0].problem.contains("still served"), "{:?}", second.faults);
@@ -212,13 +184,7 @@ fn new_fingerprint_reads_everything_again() {
     let memory = memory();
     memory.put("a.txt", "alpha");
     memory.put("b.txt", "beta");
-    let altered = |fingerprint| {
-        Arc::new(Altered {
-            memory: memory.clone(),
-            fingerprint,
-            unreachable: false,
-        })
-    };
+    let altered = |fingerprint| Arc::new(Altered { memory: memory.clone(), fingerprint, unreachable: false });
     assert_eq!(update(dir.path(), altered("first")).files_read, 2);
     assert_eq!(update(dir.path(), altered("first")).files_read, 0);
     assert_eq!(update(dir.path(), altered("second")).files_read, 2);

@@ -50,19 +50,16 @@ impl Toy {
 
     fn vector(text: &str) -> Vec<f32> {
         let mut vector = vec![0.0f32; DIMENSIONS];
-        for word in text
-            .split(|c: char| !c.is_alphanumeric())
-            .filter(|word| !word.is_empty())
-        {
+        for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
             let word = word.to_lowercase();
             let meaning = match word.as_str() {
                 "automobile" | "car" | "vehicle" => "car",
                 "repaired" | "mended" | "fixed" => "mend",
                 other => other,
             };
-            let hash = meaning.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-                (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-            });
+            let hash = meaning
+                .bytes()
+                .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
             vector[(hash >> 16) as usize % DIMENSIONS] += 1.0;
         }
         let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
@@ -151,17 +148,12 @@ impl Corpus {
     }
 
     fn store(&self, model: &Toy) -> PathBuf {
-        self.dir
-            .path()
-            .join("index")
-            .join(format!("vectors-{}", model.fingerprint))
+        self.dir.path().join("index").join(format!("vectors-{}", model.fingerprint))
     }
 }
 
 fn rows(count: usize, word: &str) -> String {
-    (0..count)
-        .map(|n| format!("{{\"id\":\"r{n}\",\"text\":\"{word} row number{n}\"}}\n"))
-        .collect()
+    (0..count).map(|n| format!("{{\"id\":\"r{n}\",\"text\":\"{word} row number{n}\"}}\n")).collect()
 }
 
 fn update(source: &DocumentsSource) {
@@ -174,10 +166,7 @@ fn embed(source: &DocumentsSource) -> EmbedReport {
 }
 
 async fn ids(source: &DocumentsSource, text: &str) -> Vec<String> {
-    let query = Query {
-        text: text.to_owned(),
-        limit: 10,
-    };
+    let query = Query { text: text.to_owned(), limit: 10 };
     let context = CallContext::new(Principal::Local, Instant::now() + Duration::from_secs(30));
     let hits = source.search(&query, &context).await.expect("searched");
     hits.iter().map(|hit| hit.id.to_string()).collect()
@@ -189,55 +178,29 @@ async fn keywords_serve_until_vectors_find_a_paraphrase() {
     let corpus = Corpus::of_rows(20);
     corpus.write("ada.md", "The automobile was mended by Ada.");
     let source = corpus.source(&model);
-    assert!(
-        source
-            .embed(&CancellationToken::new(), &|_| {})
-            .expect("no index")
-            .is_none()
-    );
+    assert!(source.embed(&CancellationToken::new(), &|_| {}).expect("no index").is_none());
     update(&source);
     assert_eq!(source.status(), SourceStatus::Ready);
-    assert_eq!(
-        ids(&source, "automobile").await,
-        ["docs:ada.md"],
-        "full text serves at once"
-    );
-    assert!(
-        ids(&source, "who repaired a car").await.is_empty(),
-        "and knows words alone"
-    );
+    assert_eq!(ids(&source, "automobile").await, ["docs:ada.md"], "full text serves at once");
+    assert!(ids(&source, "who repaired a car").await.is_empty(), "and knows words alone");
 
     let generation = source.generation();
     let seen = Mutex::new(Vec::new());
     let progress = |state: EmbedProgress| seen.lock().expect("lock").push(state);
-    let report = source
-        .embed(&CancellationToken::new(), &progress)
-        .expect("embedded")
-        .expect("a model");
-    assert_eq!(
-        (report.embedded, report.passages, report.model.as_str()),
-        (21, 21, "toy")
-    );
+    let report = source.embed(&CancellationToken::new(), &progress).expect("embedded").expect("a model");
+    assert_eq!((report.embedded, report.passages, report.model.as_str()), (21, 21, "toy"));
     assert_eq!((model.embedded(), model.calls()), (21, 21usize.div_ceil(BATCH)));
     let seen = seen.into_inner().expect("lock");
     assert_eq!((seen[0].done, seen[0].total), (0, 21), "the start is reported");
     assert!(seen.windows(2).all(|pair| pair[0].done < pair[1].done) && seen.last().expect("some").done == 21);
     assert!(source.embedding().is_none(), "nothing is under way any more");
     assert_eq!(ids(&source, "who repaired a car").await[0], "docs:ada.md");
-    assert_eq!(
-        source.generation(),
-        generation,
-        "vectors are no other state of the index"
-    );
+    assert_eq!(source.generation(), generation, "vectors are no other state of the index");
     assert_eq!(source.published().expect("published").coverage(), (21, 21));
 
     let other = corpus.source(&model);
     assert!(other.refresh().expect("opened"));
-    assert_eq!(
-        ids(&other, "who repaired a car").await[0],
-        "docs:ada.md",
-        "for every process"
-    );
+    assert_eq!(ids(&other, "who repaired a car").await[0], "docs:ada.md", "for every process");
     assert_eq!(embed(&other).embedded, 0);
 }
 
@@ -292,10 +255,7 @@ async fn rows_after_the_last_commit_do_not_count() {
     let store = corpus.store(&model);
     for (file, left) in [("1.keys", vec![7; 21]), ("1.rows", vec![9; 1000])] {
         use std::io::Write;
-        let mut file = fs::OpenOptions::new()
-            .append(true)
-            .open(store.join(file))
-            .expect("a file");
+        let mut file = fs::OpenOptions::new().append(true).open(store.join(file)).expect("a file");
         file.write_all(&left).expect("written");
     }
     fs::write(store.join("commit.json.new"), "{\"half\":").expect("written");
@@ -346,33 +306,20 @@ async fn a_damaged_store_is_made_again() {
             if !state.done.is_multiple_of(100) {
                 return;
             }
-            let hits = old
-                .search(&format!("fixed vehicle {}", state.done), 5)
-                .expect("searched");
+            let hits = old.search(&format!("fixed vehicle {}", state.done), 5).expect("searched");
             assert_eq!(hits[0].id.key(), "ada.md", "{damage}: the old state");
         };
-        let report = source
-            .embed(&CancellationToken::new(), &ask_old)
-            .expect("embedded")
-            .expect("a model");
+        let report = source.embed(&CancellationToken::new(), &ask_old).expect("embedded").expect("a model");
         assert_eq!(report.embedded, 501, "{damage}");
         assert_eq!(ids(&source, "who repaired a car").await[0], "docs:ada.md", "{damage}");
         serving.refresh().expect("switched");
-        assert_eq!(
-            ids(&serving, "a fixed vehicle").await[0],
-            "docs:ada.md",
-            "{damage}: the new state"
-        );
+        assert_eq!(ids(&serving, "a fixed vehicle").await[0], "docs:ada.md", "{damage}: the new state");
     }
 }
 
 fn newest(store: &Path, ending: &str) -> PathBuf {
-    let entries = fs::read_dir(store)
-        .expect("a store")
-        .map(|entry| entry.expect("an entry").path());
-    let mut files: Vec<PathBuf> = entries
-        .filter(|path| path.extension().is_some_and(|e| e == ending))
-        .collect();
+    let entries = fs::read_dir(store).expect("a store").map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|e| e == ending)).collect();
     files.sort();
     files.pop().expect("a file")
 }
@@ -387,22 +334,14 @@ async fn vectors_of_two_models_are_not_mixed() {
     embed(&source);
     let source = corpus.source(&new);
     source.refresh().expect("opened");
-    assert!(
-        ids(&source, "who repaired a car").await.is_empty(),
-        "nothing of the old model's"
-    );
+    assert!(ids(&source, "who repaired a car").await.is_empty(), "nothing of the old model's");
     assert_eq!(embed(&source).embedded, 13, "its own, all of them");
     assert_eq!(ids(&source, "who repaired a car").await[0], "docs:ada.md");
-    assert!(
-        corpus.store(&old).exists(),
-        "the old ones stay: a server may still use them"
-    );
+    assert!(corpus.store(&old).exists(), "the old ones stay: a server may still use them");
 
     // A store under the right name by the wrong model.
     let commit = corpus.store(&new).join("commit.json");
-    let forged = fs::read_to_string(&commit)
-        .expect("read")
-        .replace("\"new\"", "\"other\"");
+    let forged = fs::read_to_string(&commit).expect("read").replace("\"new\"", "\"other\"");
     fs::write(commit, forged).expect("written");
     let source = corpus.source(&new);
     source.refresh().expect("opened");
@@ -414,12 +353,7 @@ async fn vectors_of_two_models_are_not_mixed() {
 async fn only_changes_are_embedded() {
     let model = Toy::new("a");
     let paragraphs: Vec<String> = (0..12)
-        .map(|n| {
-            format!(
-                "Paragraph {n} says this. {}",
-                format!("Filler of part {n} goes on. ").repeat(60)
-            )
-        })
+        .map(|n| format!("Paragraph {n} says this. {}", format!("Filler of part {n} goes on. ").repeat(60)))
         .collect();
     let corpus = Corpus::new(&[("long.txt", &paragraphs.join("\n\n")), ("other.md", "another file")]);
     let source = corpus.source(&model);
@@ -442,11 +376,7 @@ async fn only_changes_are_embedded() {
     fs::rename(corpus.path("long.txt"), corpus.path("moved/long.txt")).expect("renamed");
     update(&source);
     let before = model.calls();
-    assert_eq!(
-        (embed(&source).embedded, model.calls()),
-        (0, before),
-        "a rename embeds nothing"
-    );
+    assert_eq!((embed(&source).embedded, model.calls()), (0, before), "a rename embeds nothing");
     let (passages, covered) = source.published().expect("published").coverage();
     assert_eq!(passages, covered);
 
@@ -510,10 +440,7 @@ async fn hanging_endpoint_does_not_delay_other_searches() {
     let corpus = Corpus::of_rows(3);
     let (asked, mut asking) = tokio::sync::mpsc::unbounded_channel();
     let (release, released) = std::sync::mpsc::channel();
-    let model = Hanging {
-        asked,
-        release: Mutex::new(released),
-    };
+    let model = Hanging { asked, release: Mutex::new(released) };
     let pool = Pool::start().expect("pool");
     let source = |name: &str, embedder: Option<Arc<dyn Embedder>>| {
         let settings = Settings {

@@ -57,57 +57,27 @@ pub fn attend(
     let scale = 1.0 / (width as f32).sqrt();
     for first in (0..tokens).step_by(TILE) {
         let rows = TILE.min(tokens - first);
-        let queries = Matrix {
-            values: &projected[first * hidden * 3 + number * width..],
-            stride: hidden * 3,
-        };
-        let keys = Matrix {
-            values: &scratch.keys,
-            stride: columns,
-        };
+        let queries = Matrix { values: &projected[first * hidden * 3 + number * width..], stride: hidden * 3 };
+        let keys = Matrix { values: &scratch.keys, stride: columns };
         let scores = &mut scratch.scores[..rows * columns];
         matmul(level, [rows, width, columns], queries, keys, scores, columns);
         for (row, scores) in scores.chunks_exact_mut(columns).enumerate() {
             if distances.is_some() {
                 // Entry `n` of the table is for the distance `n - (tokens - 1)`.
                 let by_distance = &scratch.by_distance[tokens - 1 - (first + row)..];
-                scores
-                    .iter_mut()
-                    .zip(by_distance)
-                    .take(tokens)
-                    .for_each(|(score, add)| *score += add / scale);
+                scores.iter_mut().zip(by_distance).take(tokens).for_each(|(score, add)| *score += add / scale);
             }
             scores[tokens..].fill(f32::MIN);
         }
         exp_rows(level, scores, columns, scale, &mut scratch.sums);
-        let weights = Matrix {
-            values: scores,
-            stride: columns,
-        };
-        let values = Matrix {
-            values: &scratch.values,
-            stride: padded,
-        };
-        matmul(
-            level,
-            [rows, tokens, padded],
-            weights,
-            values,
-            &mut scratch.mixed,
-            padded,
-        );
+        let weights = Matrix { values: scores, stride: columns };
+        let values = Matrix { values: &scratch.values, stride: padded };
+        matmul(level, [rows, tokens, padded], weights, values, &mut scratch.mixed, padded);
         let targets = context[first * hidden..].chunks_exact_mut(hidden);
-        for ((target, mixed), sum) in targets
-            .zip(scratch.mixed.chunks_exact(padded))
-            .zip(&scratch.sums)
-            .take(rows)
-        {
+        for ((target, mixed), sum) in targets.zip(scratch.mixed.chunks_exact(padded)).zip(&scratch.sums).take(rows) {
             let inverse = 1.0 / sum;
             let target = &mut target[number * width..][..width];
-            target
-                .iter_mut()
-                .zip(mixed)
-                .for_each(|(target, value)| *target = value * inverse);
+            target.iter_mut().zip(mixed).for_each(|(target, value)| *target = value * inverse);
         }
     }
 }
@@ -160,23 +130,12 @@ mod tests {
             |token: usize, which: usize| &projected[token * hidden * 3 + which * hidden + number * width..][..width];
         let mut out = Vec::new();
         for token in 0..tokens {
-            let agreement = |other: usize| {
-                part(token, 0)
-                    .iter()
-                    .zip(part(other, 1))
-                    .map(|(a, b)| a * b)
-                    .sum::<f32>()
-            };
-            let weights: Vec<f32> = (0..tokens)
-                .map(|other| (agreement(other) / (width as f32).sqrt() + add(token, other)).exp())
-                .collect();
+            let agreement = |other: usize| part(token, 0).iter().zip(part(other, 1)).map(|(a, b)| a * b).sum::<f32>();
+            let weights: Vec<f32> =
+                (0..tokens).map(|other| (agreement(other) / (width as f32).sqrt() + add(token, other)).exp()).collect();
             let sum: f32 = weights.iter().sum();
             out.extend((0..width).map(|at| {
-                weights
-                    .iter()
-                    .enumerate()
-                    .map(|(other, weight)| weight / sum * part(other, 2)[at])
-                    .sum::<f32>()
+                weights.iter().enumerate().map(|(other, weight)| weight / sum * part(other, 2)[at]).sum::<f32>()
             }));
         }
         out
@@ -186,26 +145,17 @@ mod tests {
     fn attention_matches_the_definition() {
         let distances: Vec<f32> = (0..DISTANCE_BUCKETS * 3).map(|at| (at % 7) as f32 * 0.3).collect();
         for (tokens, hidden, heads) in [(1, 6, 3), (5, 96, 3), (33, 96, 3), (40, 60, 3)] {
-            let projected: Vec<f32> = (0..tokens * hidden * 3)
-                .map(|at| ((at * 7919) % 101) as f32 / 50.0 - 1.0)
-                .collect();
+            let projected: Vec<f32> =
+                (0..tokens * hidden * 3).map(|at| ((at * 7919) % 101) as f32 / 50.0 - 1.0).collect();
             for level in Level::available() {
                 for distances in [None, Some(distances.as_slice())] {
                     for number in 0..heads {
                         let head = Head { number, heads, hidden };
                         let mut context = vec![0.0; tokens * hidden];
-                        attend(
-                            level,
-                            head,
-                            &projected,
-                            &mut context,
-                            distances,
-                            &mut Attention::default(),
-                        );
+                        attend(level, head, &projected, &mut context, distances, &mut Attention::default());
                         let expected = plainly(&projected, head, tokens, |token, other| {
-                            distances.map_or(0.0, |table| {
-                                table[bucket(other as isize - token as isize) * heads + number]
-                            })
+                            distances
+                                .map_or(0.0, |table| table[bucket(other as isize - token as isize) * heads + number])
                         });
                         let width = hidden / heads;
                         let found = context.chunks(hidden).flat_map(|row| &row[number * width..][..width]);
@@ -221,17 +171,7 @@ mod tests {
     #[test]
     fn distance_buckets_match_mpnet() {
         // Computed by hand from MPNet's definition.
-        let known = [
-            (0, 0),
-            (-1, 1),
-            (-7, 7),
-            (-8, 8),
-            (-16, 10),
-            (-500, 15),
-            (1, 17),
-            (8, 24),
-            (127, 31),
-        ];
+        let known = [(0, 0), (-1, 1), (-7, 7), (-8, 8), (-16, 10), (-500, 15), (1, 17), (8, 24), (127, 31)];
         for (distance, expected) in known {
             assert_eq!(bucket(distance), expected, "{distance}");
         }

@@ -66,11 +66,7 @@ impl Config {
                 "config.json: the activation {activation:?} is not supported; gelu is"
             )));
         }
-        if let Some(kind) = file
-            .position_embedding_type
-            .as_deref()
-            .filter(|name| *name != "absolute")
-        {
+        if let Some(kind) = file.position_embedding_type.as_deref().filter(|name| *name != "absolute") {
             return Err(EmbedError::model(format!(
                 "config.json: positions of the kind {kind:?} are not supported; absolute ones are"
             )));

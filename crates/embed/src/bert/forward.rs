@@ -31,10 +31,7 @@ impl Encoder {
             self.feed_forward(layer, scratch);
         }
         let mut rows = scratch.hidden.chunks_exact(self.hidden);
-        sequences
-            .iter()
-            .map(|sequence| pool(rows.by_ref().take(sequence.len()), self.hidden, pooling))
-            .collect()
+        sequences.iter().map(|sequence| pool(rows.by_ref().take(sequence.len()), self.hidden, pooling)).collect()
     }
 
     fn embed_tokens(&self, sequences: &[&[u32]], scratch: &mut Scratch) {
@@ -74,11 +71,7 @@ impl Encoder {
             let (here, after) = projected.split_at(sequence.len() * self.hidden * 3);
             let (target, rest) = context.split_at_mut(sequence.len() * self.hidden);
             for number in 0..self.heads {
-                let head = Head {
-                    number,
-                    heads: self.heads,
-                    hidden: self.hidden,
-                };
+                let head = Head { number, heads: self.heads, hidden: self.hidden };
                 let distances = self.distances.as_deref();
                 attend(self.level, head, here, target, distances, &mut scratch.attention);
             }
@@ -88,14 +81,7 @@ impl Encoder {
 
     fn feed_forward(&self, layer: &Layer, scratch: &mut Scratch) {
         let level = self.level;
-        let Scratch {
-            hidden,
-            context,
-            wide,
-            narrow,
-            activations,
-            ..
-        } = scratch;
+        let Scratch { hidden, context, wide, narrow, activations, .. } = scratch;
         let tile = TILE * self.hidden;
         for (rows, context) in hidden.chunks_mut(tile).zip(context.chunks(tile)) {
             let count = rows.len() / self.hidden;

@@ -91,10 +91,7 @@ struct Reader<'a> {
 impl Encoder {
     pub fn load(config: &Config, tensors: &dyn Tensors) -> Result<Self, EmbedError> {
         let names = tensors.names();
-        let words = names
-            .iter()
-            .filter(|name| name.ends_with(WORDS))
-            .min_by_key(|name| name.len());
+        let words = names.iter().filter(|name| name.ends_with(WORDS)).min_by_key(|name| name.len());
         let Some(words) = words else {
             return Err(EmbedError::model(format!("the model has no {WORDS}")));
         };
@@ -116,10 +113,7 @@ impl Encoder {
         };
         let words = reader.tensor(WORDS)?.into_bytes(WORDS)?;
         if words.columns != config.hidden {
-            return Err(EmbedError::model(format!(
-                "{WORDS} is not {} wide as config.json says",
-                config.hidden
-            )));
+            return Err(EmbedError::model(format!("{WORDS} is not {} wide as config.json says", config.hidden)));
         }
         Ok(Self {
             level: Level::best(),
@@ -128,9 +122,7 @@ impl Encoder {
             words,
             positions: reader.positions(config)?,
             norm: reader.norm("embeddings.LayerNorm")?,
-            layers: (0..config.layers)
-                .map(|number| reader.layer(&names, number))
-                .collect::<Result<_, _>>()?,
+            layers: (0..config.layers).map(|number| reader.layer(&names, number)).collect::<Result<_, _>>()?,
             distances,
         })
     }
@@ -153,10 +145,7 @@ impl Reader<'_> {
     fn floats(&self, name: &str, count: usize) -> Result<Vec<f32>, EmbedError> {
         let values = self.tensor(name)?.into_floats();
         if values.len() != count {
-            return Err(EmbedError::model(format!(
-                "{name} has {} values, not {count}",
-                values.len()
-            )));
+            return Err(EmbedError::model(format!("{name} has {} values, not {count}", values.len())));
         }
         Ok(values)
     }
@@ -165,14 +154,10 @@ impl Reader<'_> {
         let name = "embeddings.position_embeddings.weight";
         let positions = self.floats(name, config.positions * config.hidden)?;
         let mut positions = positions[config.first_position * config.hidden..].to_vec();
-        let kinds = self
-            .tensors
-            .lookup(&format!("{}embeddings.token_type_embeddings.weight", self.prefix))?;
+        let kinds = self.tensors.lookup(&format!("{}embeddings.token_type_embeddings.weight", self.prefix))?;
         if let Some(kinds) = kinds.map(Tensor::into_floats) {
             if kinds.len() < config.hidden {
-                return Err(EmbedError::model(
-                    "embeddings.token_type_embeddings.weight is too small",
-                ));
+                return Err(EmbedError::model("embeddings.token_type_embeddings.weight is too small"));
             }
             for row in positions.chunks_exact_mut(config.hidden) {
                 row.iter_mut().zip(&kinds).for_each(|(value, kind)| *value += kind);

@@ -14,11 +14,7 @@ const INNER: usize = 12;
 const LAYERS: usize = 2;
 const POSITIONS: usize = 10;
 const VOCABULARY: &str = "[UNK]\n[CLS]\n[SEP]\nwater\nprice\nhouse\n";
-const TEXTS: [&str; 3] = [
-    "water",
-    "House price of WATER",
-    "price price price price price price price price",
-];
+const TEXTS: [&str; 3] = ["water", "House price of WATER", "price price price price price price price price"];
 
 type Weights = BTreeMap<String, (Vec<usize>, Vec<f32>)>;
 
@@ -34,18 +30,12 @@ fn weights() -> Weights {
     };
     let mut weights = Weights::new();
     for (name, rows) in [("word", 6), ("position", POSITIONS), ("token_type", 2)] {
-        weights.insert(
-            format!("embeddings.{name}_embeddings.weight"),
-            random(&[rows, HIDDEN], 0.0),
-        );
+        weights.insert(format!("embeddings.{name}_embeddings.weight"), random(&[rows, HIDDEN], 0.0));
     }
     let mut norms = vec!["embeddings.LayerNorm".to_owned()];
     for number in 0..LAYERS {
         let layer = format!("encoder.layer.{number}");
-        norms.extend([
-            format!("{layer}.attention.output.LayerNorm"),
-            format!("{layer}.output.LayerNorm"),
-        ]);
+        norms.extend([format!("{layer}.attention.output.LayerNorm"), format!("{layer}.output.LayerNorm")]);
         for (part, outputs, inputs) in LINEAR {
             weights.insert(format!("{layer}.{part}.weight"), random(&[outputs, inputs], 0.0));
             weights.insert(format!("{layer}.{part}.bias"), random(&[outputs], 0.0));
@@ -74,18 +64,12 @@ fn expected(weights: &Weights, ids: &[usize]) -> Vec<f32> {
         let mean = row.iter().sum::<f32>() / HIDDEN as f32;
         let variance = row.iter().map(|x| (x - mean) * (x - mean)).sum::<f32>() / HIDDEN as f32;
         let (gain, bias) = (get(&format!("{name}.weight")), get(&format!("{name}.bias")));
-        (0..HIDDEN)
-            .map(|at| (row[at] - mean) / variance.sqrt() * gain[at] + bias[at])
-            .collect()
+        (0..HIDDEN).map(|at| (row[at] - mean) / variance.sqrt() * gain[at] + bias[at]).collect()
     };
     let linear = |row: &[f32], name: &str| -> Vec<f32> {
         let (matrix, bias) = (get(&format!("{name}.weight")), get(&format!("{name}.bias")));
         let product = |weights: &[f32]| row.iter().zip(weights).map(|(a, b)| a * b).sum::<f32>();
-        matrix
-            .chunks(row.len())
-            .zip(bias)
-            .map(|(weights, bias)| product(weights) + bias)
-            .collect()
+        matrix.chunks(row.len()).zip(bias).map(|(weights, bias)| product(weights) + bias).collect()
     };
     let add = |a: &[f32], b: &[f32]| -> Vec<f32> { a.iter().zip(b).map(|(a, b)| a + b).collect() };
     let row = |table: &str, at: usize| {
@@ -94,10 +78,7 @@ fn expected(weights: &Weights, ids: &[usize]) -> Vec<f32> {
     let mut rows: Vec<Vec<f32>> = (0..)
         .zip(ids)
         .map(|(at, &id)| {
-            norm(
-                &add(&add(&row("word", id), &row("position", at)), &row("token_type", 0)),
-                "embeddings.LayerNorm",
-            )
+            norm(&add(&add(&row("word", id), &row("position", at)), &row("token_type", 0)), "embeddings.LayerNorm")
         })
         .collect();
     for number in 0..LAYERS {
@@ -128,10 +109,7 @@ fn expected(weights: &Weights, ids: &[usize]) -> Vec<f32> {
             let middle = norm(&add(row, &out), &name("attention.output.LayerNorm"));
             let mut wide = linear(&middle, &name("intermediate.dense"));
             crate::simd::gelu(crate::simd::Level::PORTABLE, &mut wide);
-            *row = norm(
-                &add(&middle, &linear(&wide, &name("output.dense"))),
-                &name("output.LayerNorm"),
-            );
+            *row = norm(&add(&middle, &linear(&wide, &name("output.dense"))), &name("output.LayerNorm"));
         }
     }
     rows.iter().fold(vec![0.0; HIDDEN], |sum, row| add(&sum, row))
@@ -183,10 +161,7 @@ fn refusal(folder: &Path) -> String {
 fn tensor_names_with_any_prefix_are_found() {
     let weights = weights();
     agrees(folder("model.safetensors", &safetensors(&weights, "")).path(), &weights);
-    agrees(
-        folder("other.safetensors", &safetensors(&weights, "bert.")).path(),
-        &weights,
-    );
+    agrees(folder("other.safetensors", &safetensors(&weights, "bert.")).path(), &weights);
 }
 
 #[test]
@@ -199,10 +174,7 @@ fn settings_files_are_respected() {
         fs::write(path, text).expect("is written");
     };
     let plain = load(folder.path()).expect("loads").fingerprint().to_owned();
-    put(
-        "config_sentence_transformers.json",
-        r#"{"prompts":{"query":"price ","document":"house "}}"#,
-    );
+    put("config_sentence_transformers.json", r#"{"prompts":{"query":"price ","document":"house "}}"#);
     let model = load(folder.path()).expect("loads");
     assert_ne!(model.fingerprint(), plain);
     let as_query = model.embed(Role::Query, &["water"]).expect("embeds");
@@ -213,10 +185,7 @@ fn settings_files_are_respected() {
     assert_eq!(model.embed(Role::Query, &["price water"]).expect("embeds"), as_query);
     let mean = model.embed(Role::Query, &["water"]).expect("embeds");
     put("1_Pooling/config.json", r#"{"pooling_mode_cls_token":true}"#);
-    let first = load(folder.path())
-        .expect("loads")
-        .embed(Role::Query, &["water"])
-        .expect("embeds");
+    let first = load(folder.path()).expect("loads").embed(Role::Query, &["water"]).expect("embeds");
     assert_ne!(first, mean);
     put("1_Pooling/config.json", r#"{"pooling_mode_max_tokens":true}"#);
     assert!(refusal(folder.path()).contains("pooling"));
@@ -224,10 +193,7 @@ fn settings_files_are_respected() {
     put("sentence_bert_config.json", r#"{"max_seq_length":3}"#);
     let short = load(folder.path()).expect("loads");
     assert_eq!(short.embed(Role::Query, &["water price house"]).expect("embeds"), mean);
-    put(
-        "modules.json",
-        r#"[{"path":"2_Dense","type":"sentence_transformers.models.Dense"}]"#,
-    );
+    put("modules.json", r#"[{"path":"2_Dense","type":"sentence_transformers.models.Dense"}]"#);
     assert!(refusal(folder.path()).contains("models.Dense"));
 }
 
@@ -249,13 +215,7 @@ fn mismatched_files_are_refused_with_a_reason() {
     let mismatch = folder("model.safetensors", &safetensors(&super::tests::weights(), ""));
     fs::write(mismatch.path().join("vocab.txt"), more).expect("is written");
     let model = load(mismatch.path()).expect("loads");
-    assert!(
-        model
-            .embed(Role::Query, &["more"])
-            .expect_err("is refused")
-            .to_string()
-            .contains("different models")
-    );
+    assert!(model.embed(Role::Query, &["more"]).expect_err("is refused").to_string().contains("different models"));
     assert!(refusal(folder("model.onnx", &[10, 200, 1, 7]).path()).contains("ONNX"));
 }
 
@@ -304,17 +264,13 @@ fn floats_raw(values: &[f32]) -> Vec<u8> {
 fn onnx(weights: &Weights, form: Form) -> Vec<u8> {
     let mut graph = Vec::new();
     for (name, (shape, values)) in weights {
-        let layer = name
-            .strip_suffix(".weight")
-            .filter(|layer| LINEAR.iter().any(|(part, ..)| layer.ends_with(part)));
+        let layer = name.strip_suffix(".weight").filter(|layer| LINEAR.iter().any(|(part, ..)| layer.ends_with(part)));
         let Some(layer) = layer else {
             graph.extend(tensor(name, 1, shape, &floats_raw(values)));
             continue;
         };
         let (outputs, inputs) = (shape[0], shape[1]);
-        let turned: Vec<f32> = (0..inputs * outputs)
-            .map(|at| values[at % outputs * inputs + at / outputs])
-            .collect();
+        let turned: Vec<f32> = (0..inputs * outputs).map(|at| values[at % outputs * inputs + at / outputs]).collect();
         let id = format!("onnx::MatMul_{layer}");
         let bias = format!("{layer}.bias");
         let path = format!("/{}/MatMul", layer.replace('.', "/").replace("layer/", "layer."));
@@ -327,27 +283,15 @@ fn onnx(weights: &Weights, form: Form) -> Vec<u8> {
             }
             Form::Bytes => {
                 let scale = 0.5 / 100.0;
-                let bytes: Vec<u8> = turned
-                    .iter()
-                    .map(|value| ((value / scale).round() + 120.0) as u8)
-                    .collect();
+                let bytes: Vec<u8> = turned.iter().map(|value| ((value / scale).round() + 120.0) as u8).collect();
                 graph.extend(tensor(&format!("{id}_quantized"), 2, &[inputs, outputs], &bytes));
                 graph.extend(tensor(&format!("{id}_zero_point"), 2, &[], &[120]));
                 graph.extend(tensor(&format!("{id}_scale"), 1, &[], &floats_raw(&[scale])));
             }
         }
         if form == Form::Bytes {
-            let (whole, cast, scales) = (
-                format!("{layer}_whole"),
-                format!("{layer}_cast"),
-                format!("{layer}_scales"),
-            );
-            let inputs = [
-                "x_quantized",
-                &format!("{id}_quantized"),
-                "x_zero_point",
-                &format!("{id}_zero_point"),
-            ];
+            let (whole, cast, scales) = (format!("{layer}_whole"), format!("{layer}_cast"), format!("{layer}_scales"));
+            let inputs = ["x_quantized", &format!("{id}_quantized"), "x_zero_point", &format!("{id}_zero_point")];
             graph.extend(node("MatMulInteger", &format!("{path}_quant"), &inputs, &whole));
             graph.extend(node("Cast", "", &[&whole], &cast));
             graph.extend(node("Mul", "", &["x_scale", &format!("{id}_scale")], &scales));
@@ -366,11 +310,7 @@ fn onnx(weights: &Weights, form: Form) -> Vec<u8> {
 fn to_f16(value: f32) -> u16 {
     let bits = value.to_bits();
     let exponent = (bits >> 23 & 255).saturating_sub(112) as u16;
-    if exponent == 0 {
-        0
-    } else {
-        (bits >> 16 & 0x8000) as u16 | exponent << 10 | (bits >> 13 & 0x3ff) as u16
-    }
+    if exponent == 0 { 0 } else { (bits >> 16 & 0x8000) as u16 | exponent << 10 | (bits >> 13 & 0x3ff) as u16 }
 }
 
 #[test]
@@ -404,12 +344,7 @@ fn pack_model() {
 fn packed_model_gives_the_same_vectors() {
     let unpacked = folder("model.safetensors", &safetensors(&weights(), ""));
     let packed = folder("model.safetensors", &pack(unpacked.path()).expect("packs"));
-    let embed = |folder: &Path| {
-        load(folder)
-            .expect("loads")
-            .embed(Role::Passage, &TEXTS)
-            .expect("embeds")
-    };
+    let embed = |folder: &Path| load(folder).expect("loads").embed(Role::Passage, &TEXTS).expect("embeds");
     for (one, other) in embed(unpacked.path()).iter().zip(embed(packed.path())) {
         let cosine: f32 = one.iter().zip(&other).map(|(a, b)| a * b).sum();
         assert!(cosine > 0.999, "{cosine}");

@@ -194,21 +194,13 @@ mod tests {
     use super::*;
 
     fn spread(from: f32, to: f32, count: usize) -> Vec<f32> {
-        (0..count)
-            .map(|at| from + (to - from) * at as f32 / (count - 1) as f32)
-            .collect()
+        (0..count).map(|at| from + (to - from) * at as f32 / (count - 1) as f32).collect()
     }
 
     #[test]
     fn gelu_matches_known_values() {
         // From tables of the normal distribution.
-        let known = [
-            (-3.0, -0.004_049_7),
-            (-1.0, -0.158_655_3),
-            (0.0, 0.0),
-            (0.5, 0.345_731_2),
-            (2.0, 1.954_499_7),
-        ];
+        let known = [(-3.0, -0.004_049_7), (-1.0, -0.158_655_3), (0.0, 0.0), (0.5, 0.345_731_2), (2.0, 1.954_499_7)];
         for level in Level::available() {
             for (x, expected) in known {
                 let mut values = [x; 3];
@@ -247,10 +239,7 @@ mod tests {
                 let mut bytes = vec![0; count];
                 let (scale, least) = quantise(level, &values, &mut bytes);
                 for (&value, &byte) in values.iter().zip(&bytes) {
-                    assert!(
-                        (scale * f32::from(byte) + least - value).abs() <= scale * 0.501,
-                        "{value}"
-                    );
+                    assert!((scale * f32::from(byte) + least - value).abs() <= scale * 0.501, "{value}");
                 }
             }
         }
@@ -260,18 +249,11 @@ mod tests {
     fn layer_norm_centres_and_scales() {
         for level in Level::available() {
             let mut row = spread(1.0, 20.0, 20);
-            let norm = Norm {
-                gain: vec![2.0; 20],
-                bias: vec![1.0; 20],
-                epsilon: 1e-12,
-            };
+            let norm = Norm { gain: vec![2.0; 20], bias: vec![1.0; 20], epsilon: 1e-12 };
             add_layer_norm(level, &mut row, &[5.0; 20], &norm);
             let mean = row.iter().sum::<f32>() / 20.0;
             let variance = row.iter().map(|x| (x - mean) * (x - mean)).sum::<f32>() / 20.0;
-            assert!(
-                (mean - 1.0).abs() < 1e-5 && (variance - 4.0).abs() < 1e-4,
-                "{mean} {variance}"
-            );
+            assert!((mean - 1.0).abs() < 1e-5 && (variance - 4.0).abs() < 1e-4, "{mean} {variance}");
         }
     }
 }

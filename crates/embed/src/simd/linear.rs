@@ -44,14 +44,7 @@ impl Weights {
             }
             offsets[column] *= row.iter().map(|&weight| i32::from(weight)).sum::<i32>() as f32;
         }
-        Some(Self {
-            inputs,
-            outputs,
-            packed,
-            scales: padded(scales),
-            offsets,
-            bias: padded(bias),
-        })
+        Some(Self { inputs, outputs, packed, scales: padded(scales), offsets, bias: padded(bias) })
     }
 
     pub fn outputs(&self) -> usize {
@@ -105,18 +98,11 @@ impl Activations {
 pub(super) fn check(activations: &Activations, weights: &Weights, out: &[f32]) {
     let (rows, stride) = (activations.rows(), weights.stride());
     let padded = weights.outputs.next_multiple_of(BLOCK);
-    assert_eq!(
-        activations.width, weights.inputs,
-        "activations of another width than the layer's inputs"
-    );
+    assert_eq!(activations.width, weights.inputs, "activations of another width than the layer's inputs");
     assert!(activations.values.len() == rows * stride && activations.mins.len() == rows);
     assert!(weights.outputs > 0 && weights.packed.len() == padded * stride);
     assert!(weights.scales.len() == padded && weights.offsets.len() == padded && weights.bias.len() == padded);
-    assert_eq!(
-        out.len(),
-        rows * weights.outputs,
-        "room for other outputs than the layer's"
-    );
+    assert_eq!(out.len(), rows * weights.outputs, "room for other outputs than the layer's");
 }
 
 /// Writes the outputs of the layer to `out`, row by row.
@@ -138,10 +124,7 @@ mod tests {
 
     fn exact(inputs: usize, outputs: usize, values: &[u8], rows: &[i8]) -> Vec<f32> {
         let sum = |row: &[u8], column: &[i8]| {
-            row.iter()
-                .zip(column)
-                .map(|(&a, &b)| i32::from(a) * i32::from(b))
-                .sum::<i32>() as f32
+            row.iter().zip(column).map(|(&a, &b)| i32::from(a) * i32::from(b)).sum::<i32>() as f32
         };
         values
             .chunks_exact(inputs)

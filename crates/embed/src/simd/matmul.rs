@@ -41,14 +41,8 @@ pub(super) fn check(
         columns <= stride && (rows == 0 || (rows - 1) * stride + columns <= length)
     };
     assert!(columns.is_multiple_of(LANES), "columns do not fill registers");
-    assert!(
-        reaches(left.values.len(), left.stride, rows, inner),
-        "the left matrix is too small"
-    );
-    assert!(
-        reaches(right.values.len(), right.stride, inner, columns),
-        "the right matrix is too small"
-    );
+    assert!(reaches(left.values.len(), left.stride, rows, inner), "the left matrix is too small");
+    assert!(reaches(right.values.len(), right.stride, inner, columns), "the right matrix is too small");
     assert!(reaches(out.len(), out_stride, rows, columns), "the result does not fit");
 }
 
@@ -64,10 +58,7 @@ fn portable(
             let mut sums = [0.0; LANES];
             for at in 0..inner {
                 let factor = left.values[row * left.stride + at];
-                for (sum, &value) in sums
-                    .iter_mut()
-                    .zip(&right.values[at * right.stride + column..][..LANES])
-                {
+                for (sum, &value) in sums.iter_mut().zip(&right.values[at * right.stride + column..][..LANES]) {
                     *sum += factor * value;
                 }
             }

@@ -31,9 +31,5 @@ pub fn linear(activations: &Activations, weights: &Weights, out: &mut [f32]) {
 
 /// The dot product of a query and an int8 row.
 pub fn dot(query: &[i8], row: &[u8]) -> i32 {
-    query
-        .iter()
-        .zip(row)
-        .map(|(&a, &b)| i32::from(a) * i32::from(b as i8))
-        .sum()
+    query.iter().zip(row).map(|(&a, &b)| i32::from(a) * i32::from(b as i8)).sum()
 }

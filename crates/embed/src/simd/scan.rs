@@ -22,16 +22,9 @@ impl Rows<'_> {
 
 /// Panics unless each row is inside its record, and query and result fit the rows.
 pub(super) fn check(query: &[i8], rows: Rows<'_>, out: &[i32]) {
-    assert!(
-        rows.offset + rows.dimensions <= rows.stride,
-        "a row is longer than its record"
-    );
+    assert!(rows.offset + rows.dimensions <= rows.stride, "a row is longer than its record");
     assert_eq!(rows.count(), out.len(), "room for other rows than there are");
-    assert_eq!(
-        query.len(),
-        rows.dimensions.next_multiple_of(LANES),
-        "a query of other dimensions than the rows"
-    );
+    assert_eq!(query.len(), rows.dimensions.next_multiple_of(LANES), "a query of other dimensions than the rows");
 }
 
 /// Writes the dot product of `query` with each row to `out`.

@@ -56,8 +56,7 @@ impl Tensor {
             Values::Bytes { values, scales } => {
                 let width = (values.len() / scales.len().max(1)).max(1);
                 let rows = values.chunks_exact(width).zip(&scales);
-                rows.flat_map(|(row, &scale)| row.iter().map(move |&byte| f32::from(byte as i8) * scale))
-                    .collect()
+                rows.flat_map(|(row, &scale)| row.iter().map(move |&byte| f32::from(byte as i8) * scale)).collect()
             }
         }
     }
@@ -65,10 +64,7 @@ impl Tensor {
     /// Quantises floats; int8 stays as it is.
     pub fn into_bytes(self, name: &str) -> Result<ByteMatrix, EmbedError> {
         let &[rows, columns] = self.shape.as_slice() else {
-            return Err(EmbedError::model(format!(
-                "{name} has {} dimensions, not 2",
-                self.shape.len()
-            )));
+            return Err(EmbedError::model(format!("{name} has {} dimensions, not 2", self.shape.len())));
         };
         if rows == 0 || columns == 0 {
             return Err(EmbedError::model(format!("{name} is empty")));
@@ -80,11 +76,6 @@ impl Tensor {
                 (Cow::Owned(values), scales)
             }
         };
-        Ok(ByteMatrix {
-            rows,
-            columns,
-            values,
-            scales,
-        })
+        Ok(ByteMatrix { rows, columns, values, scales })
     }
 }

@@ -46,11 +46,7 @@ impl Onnx {
         let outputs =
             |(at, node): (usize, &Node)| node.outputs.iter().map(|name| (name.clone(), at)).collect::<Vec<_>>();
         let producers = graph.nodes.iter().enumerate().flat_map(outputs).collect();
-        Ok(Self {
-            bytes,
-            graph,
-            producers,
-        })
+        Ok(Self { bytes, graph, producers })
     }
 
     fn producer(&self, name: &str) -> Option<&Node> {
@@ -108,19 +104,12 @@ impl Onnx {
             graph::UINT8 => raw.iter().map(|&byte| f32::from(byte)).collect(),
             other => return Err(fault(&format!("is of the unsupported type {other}"))),
         };
-        let count = stored
-            .shape
-            .iter()
-            .try_fold(1usize, |count, &length| count.checked_mul(length));
+        let count = stored.shape.iter().try_fold(1usize, |count, &length| count.checked_mul(length));
         if count != Some(values.len()) {
             return Err(fault("does not have the size of its shape"));
         }
         let is_integer = matches!(stored.kind, graph::INT8 | graph::UINT8);
-        Ok(Array {
-            shape: stored.shape.clone(),
-            values,
-            steps: is_integer.then(|| (Along::Whole, vec![1.0])),
-        })
+        Ok(Array { shape: stored.shape.clone(), values, steps: is_integer.then(|| (Along::Whole, vec![1.0])) })
     }
 
     /// The matrix of the product that leads to `name`, with one row per output.
@@ -211,9 +200,7 @@ impl Onnx {
         let mut parts = layer.split('.').peekable();
         while let Some(part) = parts.next() {
             path.push_str(part);
-            let number_follows = parts
-                .peek()
-                .is_some_and(|next| next.bytes().all(|byte| byte.is_ascii_digit()));
+            let number_follows = parts.peek().is_some_and(|next| next.bytes().all(|byte| byte.is_ascii_digit()));
             path.push(if number_follows { '.' } else { '/' });
         }
         let operations = ["MatMul", "Gemm", "MatMulInteger"];
@@ -226,11 +213,7 @@ impl Onnx {
 
 impl Tensors for Onnx {
     fn names(&self) -> Vec<&str> {
-        let stored = self
-            .graph
-            .stored
-            .keys()
-            .map(|name| name.strip_suffix(QUANTISED).unwrap_or(name));
+        let stored = self.graph.stored.keys().map(|name| name.strip_suffix(QUANTISED).unwrap_or(name));
         stored.chain(self.producers.keys().map(String::as_str)).collect()
     }
 
@@ -302,9 +285,7 @@ impl Array {
     fn minus(mut self, zero: Option<Self>, name: &str) -> Result<Self, EmbedError> {
         let zero = zero.filter(|zero| !zero.values.is_empty());
         if zero.is_some_and(|zero| self.combine(&zero, |value, zero| value - zero).is_none()) {
-            return Err(EmbedError::model(format!(
-                "the zero point of the ONNX tensor {name} does not fit it"
-            )));
+            return Err(EmbedError::model(format!("the zero point of the ONNX tensor {name} does not fit it")));
         }
         Ok(self)
     }
@@ -324,11 +305,7 @@ impl Array {
             Along::Rows => (Along::Columns, steps),
             Along::Columns => (Along::Rows, steps),
         });
-        Self {
-            shape: vec![columns, rows],
-            values,
-            steps,
-        }
+        Self { shape: vec![columns, rows], values, steps }
     }
 
     /// Returns quantised values to int8 if that is exact.
@@ -343,10 +320,7 @@ impl Array {
         Tensor {
             shape: self.shape,
             values: match bytes {
-                Some((values, scales)) => Values::Bytes {
-                    values: Cow::Owned(values),
-                    scales,
-                },
+                Some((values, scales)) => Values::Bytes { values: Cow::Owned(values), scales },
                 None => Values::Floats(self.values),
             },
         }

@@ -21,11 +21,7 @@ pub struct Fields<'a> {
 impl<'a> Fields<'a> {
     pub fn of(bytes: &'a [u8], range: Range<usize>) -> Self {
         let end = range.end.min(bytes.len());
-        Self {
-            bytes,
-            at: range.start.min(end),
-            end,
-        }
+        Self { bytes, at: range.start.min(end), end }
     }
 
     fn number(&mut self) -> Option<u64> {
@@ -100,9 +96,7 @@ mod tests {
     #[test]
     fn fields_are_read_in_order() {
         let bytes = [0x08, 0x96, 0x01, 0x12, 0x02, b'h', b'i', 0x1d, 0, 0, 0x80, 0x3f];
-        let fields: Vec<_> = Fields::of(&bytes, 0..bytes.len())
-            .map(|field| field.expect("is one"))
-            .collect();
+        let fields: Vec<_> = Fields::of(&bytes, 0..bytes.len()).map(|field| field.expect("is one")).collect();
         assert!(matches!(fields[0], (1, Value::Number(150))));
         assert!(matches!(&fields[1], (2, Value::Bytes(range)) if &bytes[range.clone()] == b"hi"));
         assert!(matches!(fields[2], (3, Value::Fixed)));

@@ -45,10 +45,7 @@ fn best_scale(row: &[f32]) -> f32 {
     for range in RANGES {
         let scale = greatest * range / 127.0;
         let inverse = 1.0 / scale;
-        let error: f32 = row
-            .iter()
-            .map(|value| (rounded(value * inverse) * scale - value).powi(2))
-            .sum();
+        let error: f32 = row.iter().map(|value| (rounded(value * inverse) * scale - value).powi(2)).sum();
         if error < best.0 {
             best = (error, scale);
         }

@@ -27,9 +27,7 @@ struct Entry {
 impl SafeTensors {
     pub fn parse(bytes: Cow<'static, [u8]>) -> Result<Self, EmbedError> {
         let broken = |what: &str| EmbedError::model(format!("not a safetensors file: {what}"));
-        let (length, rest) = bytes
-            .split_first_chunk::<8>()
-            .ok_or_else(|| broken("it has no header"))?;
+        let (length, rest) = bytes.split_first_chunk::<8>().ok_or_else(|| broken("it has no header"))?;
         let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
         if length > MAX_HEADER_BYTES || length > rest.len() {
             return Err(broken("its header is longer than the file"));
@@ -79,9 +77,7 @@ impl Entry {
             "F64" | "I64" | "U64" => 8,
             _ => return Some(self.data_offsets.1 - self.data_offsets.0),
         };
-        self.shape
-            .iter()
-            .try_fold(width, |size: usize, &length| size.checked_mul(length))
+        self.shape.iter().try_fold(width, |size: usize, &length| size.checked_mul(length))
     }
 }
 
@@ -105,14 +101,9 @@ impl Tensors for SafeTensors {
                 let scales =
                     scales.filter(|scales| scales.dtype == "F32" && scales.shape.iter().product::<usize>() == rows);
                 let scales = scales.ok_or_else(|| {
-                    EmbedError::model(format!(
-                        "tensor {name} is in bytes and needs {name}.scale with {rows} floats"
-                    ))
+                    EmbedError::model(format!("tensor {name} is in bytes and needs {name}.scale with {rows} floats"))
                 })?;
-                Values::Bytes {
-                    values: self.slice(entry),
-                    scales: floats(self.bytes_of(scales)),
-                }
+                Values::Bytes { values: self.slice(entry), scales: floats(self.bytes_of(scales)) }
             }
             other => {
                 return Err(EmbedError::model(format!(
@@ -120,29 +111,16 @@ impl Tensors for SafeTensors {
                 )));
             }
         };
-        Ok(Some(Tensor {
-            shape: entry.shape.clone(),
-            values,
-        }))
+        Ok(Some(Tensor { shape: entry.shape.clone(), values }))
     }
 }
 
 pub fn floats(bytes: &[u8]) -> Vec<f32> {
-    bytes
-        .as_chunks::<4>()
-        .0
-        .iter()
-        .map(|&bytes| f32::from_le_bytes(bytes))
-        .collect()
+    bytes.as_chunks::<4>().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect()
 }
 
 pub fn halves(bytes: &[u8], widen: fn(u16) -> f32) -> Vec<f32> {
-    bytes
-        .as_chunks::<2>()
-        .0
-        .iter()
-        .map(|&bytes| widen(u16::from_le_bytes(bytes)))
-        .collect()
+    bytes.as_chunks::<2>().0.iter().map(|&bytes| widen(u16::from_le_bytes(bytes))).collect()
 }
 
 #[cfg(test)]

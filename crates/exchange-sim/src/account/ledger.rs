@@ -76,10 +76,7 @@ pub struct Ledger {
 impl Ledger {
     pub fn with_balances(balances: impl Iterator<Item = (String, i128)>) -> Self {
         let balances = balances.map(|(asset, free)| (asset, Balance { free, locked: 0 }));
-        Self {
-            balances: balances.collect(),
-            ..Self::default()
-        }
+        Self { balances: balances.collect(), ..Self::default() }
     }
 
     fn balance(&mut self, asset: &str) -> &mut Balance {
@@ -139,13 +136,7 @@ impl Ledger {
         if self.trades.len() == MAX_TRADES {
             self.trades.pop_front();
         }
-        self.trades.push_back(MyTrade {
-            symbol: symbol.name.clone(),
-            order: id,
-            trade: *trade,
-            side,
-            is_maker,
-        });
+        self.trades.push_back(MyTrade { symbol: symbol.name.clone(), order: id, trade: *trade, side, is_maker });
         match side {
             Side::Bid => {
                 // What was saved below the limit is free again.
@@ -181,10 +172,7 @@ impl Ledger {
     }
 
     pub fn balances_json(&self, omit_zero: bool) -> Vec<Value> {
-        let shown = self
-            .balances
-            .iter()
-            .filter(|(_, balance)| !omit_zero || balance.free + balance.locked > 0);
+        let shown = self.balances.iter().filter(|(_, balance)| !omit_zero || balance.free + balance.locked > 0);
         let json = |(asset, balance): (&String, &Balance)| json!({"asset": asset, "free": number::fixed(balance.free), "locked": number::fixed(balance.locked)});
         shown.map(json).collect()
     }

@@ -76,13 +76,7 @@ impl OrderRequest {
             Some("FULL") | None => true,
             Some(_) => return Err(ApiError::invalid_value("newOrderRespType")),
         };
-        Ok(Self {
-            side,
-            order_type,
-            amount,
-            client_id: client_id(params)?,
-            is_answered_in_full,
-        })
+        Ok(Self { side, order_type, amount, client_id: client_id(params)?, is_answered_in_full })
     }
 
     pub const fn price(&self) -> Option<Price> {

@@ -149,18 +149,15 @@ fn find_order<'a>(ledger: &'a Ledger, params: &Params) -> Result<Option<&'a Orde
             let is_named = |order: &&Order| order.symbol == symbol && order.client_id == client_id;
             Ok(ledger.orders().rfind(is_named))
         }
-        (None, None) => Err(ApiError::bad(
-            -1102,
-            "Param 'origClientOrderId' or 'orderId' must be sent, but both were empty/null!",
-        )),
+        (None, None) => {
+            Err(ApiError::bad(-1102, "Param 'origClientOrderId' or 'orderId' must be sent, but both were empty/null!"))
+        }
     }
 }
 
 pub fn find(ledger: &Ledger, params: &Params) -> Answer {
     let order = find_order(ledger, params)?;
-    order
-        .map(Order::json)
-        .ok_or_else(|| ApiError::bad(-2013, "Order does not exist."))
+    order.map(Order::json).ok_or_else(|| ApiError::bad(-2013, "Order does not exist."))
 }
 
 pub fn cancel(markets: &Markets, ledger: &mut Ledger, params: &Params) -> Answer {
@@ -168,9 +165,7 @@ pub fn cancel(markets: &Markets, ledger: &mut Ledger, params: &Params) -> Answer
     let mut instrument = lock(find_instrument(markets, params)?);
     let own_name = order_request::client_id(params)?;
     let order = find_order(ledger, params)?.filter(|order| order.is_open());
-    let Order {
-        id, symbol, client_id, ..
-    } = order.cloned().ok_or_else(unknown_order)?;
+    let Order { id, symbol, client_id, .. } = order.cloned().ok_or_else(unknown_order)?;
     let Instrument { market, engine } = &mut *instrument;
     let engine = engine.as_mut().ok_or_else(ApiError::market_closed)?;
     let is_cancelled = engine.cancel(market, &markets.hub, id);
@@ -194,10 +189,7 @@ pub fn cancel(markets: &Markets, ledger: &mut Ledger, params: &Params) -> Answer
 
 /// Books the fills of resting orders since the last request.
 pub fn settle(markets: &Markets, ledger: &mut Ledger) {
-    let open: Vec<(String, OrderId)> = ledger
-        .open_orders()
-        .map(|order| (order.symbol.clone(), order.id))
-        .collect();
+    let open: Vec<(String, OrderId)> = ledger.open_orders().map(|order| (order.symbol.clone(), order.id)).collect();
     for (name, id) in open {
         let Some(instrument) = markets.lookup(&name) else {
             continue;

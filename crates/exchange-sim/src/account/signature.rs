@@ -15,9 +15,7 @@ const MAX_AHEAD: Millis = SECOND;
 pub fn check(request: &Request<'_>, secret: &str, now: Millis) -> Result<(), ApiError> {
     let params = &request.params;
     let signature = params.required("signature")?;
-    let timestamp: Millis = params
-        .integer("timestamp")?
-        .ok_or_else(|| ApiError::missing("timestamp"))?;
+    let timestamp: Millis = params.integer("timestamp")?.ok_or_else(|| ApiError::missing("timestamp"))?;
     let window = params.integer("recvWindow")?.unwrap_or(DEFAULT_WINDOW);
     if window > MAX_WINDOW {
         return Err(ApiError::bad(-1131, "recvWindow must be less than 60000."));
@@ -34,10 +32,7 @@ pub fn check(request: &Request<'_>, secret: &str, now: Millis) -> Result<(), Api
         return Err(ApiError::bad(-1021, message));
     }
     if now.saturating_sub(timestamp) > window {
-        return Err(ApiError::bad(
-            -1021,
-            "Timestamp for this request is outside of the recvWindow.",
-        ));
+        return Err(ApiError::bad(-1021, "Timestamp for this request is outside of the recvWindow."));
     }
     Ok(())
 }
@@ -75,10 +70,7 @@ mod tests {
         assert_eq!(check_at(query, 1_499_827_319_559), Ok(()));
         assert_eq!(check_at(query, 1_499_827_319_559 + 5_001), Err(-1021));
         assert_eq!(check_at(query, 1_499_827_319_559 - 1_001), Err(-1021));
-        assert_eq!(
-            check_at(&query.replace("price=0.1", "price=0.2"), 1_499_827_319_559),
-            Err(-1022)
-        );
+        assert_eq!(check_at(&query.replace("price=0.1", "price=0.2"), 1_499_827_319_559), Err(-1022));
         assert_eq!(check_at(&query.replace("c8db", "zzzz"), 1_499_827_319_559), Err(-1022));
         assert_eq!(check_at("signature=00", 0), Err(-1102));
     }

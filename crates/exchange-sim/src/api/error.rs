@@ -13,12 +13,7 @@ pub struct ApiError {
 
 impl ApiError {
     pub fn bad(code: i32, message: impl Into<String>) -> Self {
-        Self {
-            status: StatusCode::BAD_REQUEST,
-            code,
-            message: message.into(),
-            retry_after_secs: None,
-        }
+        Self { status: StatusCode::BAD_REQUEST, code, message: message.into(), retry_after_secs: None }
     }
 
     /// A request that is not answered at all.
@@ -42,25 +37,16 @@ impl ApiError {
     }
 
     pub fn unauthorized(code: i32, message: &str) -> Self {
-        Self {
-            status: StatusCode::UNAUTHORIZED,
-            ..Self::bad(code, message)
-        }
+        Self { status: StatusCode::UNAUTHORIZED, ..Self::bad(code, message) }
     }
 
     /// A recording does not know this now. The exchange has no such error; 503 tells clients that they may retry.
     pub fn not_recorded(reason: impl Into<String>) -> Self {
-        Self {
-            status: StatusCode::SERVICE_UNAVAILABLE,
-            ..Self::bad(-1000, reason)
-        }
+        Self { status: StatusCode::SERVICE_UNAVAILABLE, ..Self::bad(-1000, reason) }
     }
 
     pub fn no_such_path() -> Self {
-        Self {
-            status: StatusCode::NOT_FOUND,
-            ..Self::bad(-1000, "no such path")
-        }
+        Self { status: StatusCode::NOT_FOUND, ..Self::bad(-1000, "no such path") }
     }
 
     pub fn market_closed() -> Self {

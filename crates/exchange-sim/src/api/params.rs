@@ -27,15 +27,10 @@ impl Params {
         let mut params = Self::default();
         for pair in query.split('&').chain(body.split('&')).filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let value = percent_decode_str(&value.replace('+', " "))
-                .decode_utf8_lossy()
-                .into_owned();
+            let value = percent_decode_str(&value.replace('+', " ")).decode_utf8_lossy().into_owned();
             if params.pairs.iter().any(|(other, _)| other == name) {
                 let name: String = name.chars().take(40).collect();
-                return Err(ApiError::bad(
-                    -1101,
-                    format!("Duplicate values for parameter '{name}'."),
-                ));
+                return Err(ApiError::bad(-1101, format!("Duplicate values for parameter '{name}'.")));
             }
             if params.pairs.len() == MAX_PARAMETERS {
                 return Err(ApiError::bad(-1101, "Too many parameters."));
@@ -62,9 +57,7 @@ impl Params {
     }
 
     pub fn required(&self, name: &str) -> Result<&str, ApiError> {
-        self.get(name)
-            .filter(|value| !value.is_empty())
-            .ok_or_else(|| ApiError::missing(name))
+        self.get(name).filter(|value| !value.is_empty()).ok_or_else(|| ApiError::missing(name))
     }
 
     pub fn integer<T: FromStr>(&self, name: &str) -> Result<Option<T>, ApiError> {

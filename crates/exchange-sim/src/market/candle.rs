@@ -24,14 +24,7 @@ pub struct Candle {
 
 impl Candle {
     pub fn flat(open_time: Millis, price: Price) -> Self {
-        Self {
-            open_time,
-            open: price,
-            high: price,
-            low: price,
-            close: price,
-            ..Self::default()
-        }
+        Self { open_time, open: price, high: price, low: price, close: price, ..Self::default() }
     }
 
     pub fn of(open_time: Millis, fills: &Aggregate) -> Self {

@@ -32,11 +32,7 @@ struct Series {
 
 impl Series {
     const fn new(length: Millis, capacity: usize) -> Self {
-        Self {
-            length,
-            capacity,
-            candles: VecDeque::new(),
-        }
+        Self { length, capacity, candles: VecDeque::new() }
     }
 
     /// Adds trades at one price. Late ones go where they belong.
@@ -82,11 +78,7 @@ impl Candles {
     pub fn new(history: Vec<Candle>, known_since: Option<Millis>) -> Self {
         let mut minutes = Series::new(MINUTE, MAX_MINUTES);
         minutes.candles = history.into();
-        Self {
-            seconds: Series::new(SECOND, MAX_SECONDS),
-            minutes,
-            known_since,
-        }
+        Self { seconds: Series::new(SECOND, MAX_SECONDS), minutes, known_since }
     }
 
     pub fn record(&mut self, fills: &Aggregate) {
@@ -95,11 +87,7 @@ impl Candles {
     }
 
     const fn series(&self, interval: Interval) -> &Series {
-        if interval.is_second() {
-            &self.seconds
-        } else {
-            &self.minutes
-        }
+        if interval.is_second() { &self.seconds } else { &self.minutes }
     }
 
     /// Whether every trade from `start` on is known.
@@ -128,12 +116,8 @@ impl Candles {
             return None;
         }
         let series = self.series(interval);
-        let traded = series
-            .merge(open, interval.next_open(open, offset))
-            .map(|candle| Candle {
-                open_time: open,
-                ..candle
-            });
+        let traded =
+            series.merge(open, interval.next_open(open, offset)).map(|candle| Candle { open_time: open, ..candle });
         traded.or_else(|| Some(Candle::flat(open, series.close_before(open)?)))
     }
 

@@ -63,10 +63,7 @@ pub struct Levels {
 
 impl Levels {
     pub fn new(last_update_id: u64, bids: &[Level], asks: &[Level]) -> Self {
-        let mut levels = Self {
-            last_update_id,
-            ..Self::default()
-        };
+        let mut levels = Self { last_update_id, ..Self::default() };
         for (side, side_levels) in Side::BOTH.into_iter().zip([bids, asks]) {
             for (price, quantity) in side_levels {
                 levels.set(side, *price, *quantity);
@@ -114,9 +111,7 @@ impl Levels {
     }
 
     pub fn worst(&self, side: Side) -> Option<Price> {
-        self.sides[side as usize]
-            .last_key_value()
-            .map(|(rank, _)| side.rank(*rank))
+        self.sides[side as usize].last_key_value().map(|(rank, _)| side.rank(*rank))
     }
 
     /// The best level of each side.
@@ -139,10 +134,7 @@ impl Levels {
         let Some(end) = self.ends[side as usize] else {
             return Some(limit);
         };
-        let known = self
-            .side(side)
-            .take_while(|(price, _)| side.reaches(*price, end))
-            .count();
+        let known = self.side(side).take_while(|(price, _)| side.reaches(*price, end)).count();
         let cut = LIMITS.into_iter().rev().find(|cut| *cut <= known)?;
         Some(cut.min(limit))
     }
@@ -214,22 +206,14 @@ mod tests {
     fn cut_side_shrinks_to_the_next_limit() {
         let mut levels = book(10, 3);
         levels.set(Side::Bid, 50, 1);
-        assert_eq!(
-            levels.known_count(Side::Bid, 100),
-            Some(10),
-            "a level behind the end does not count"
-        );
+        assert_eq!(levels.known_count(Side::Bid, 100), Some(10), "a level behind the end does not count");
         levels.set(Side::Bid, 100, 0);
         assert_eq!(levels.known_count(Side::Bid, 100), Some(5));
         (95..100).for_each(|price| levels.set(Side::Bid, price, 0));
         assert_eq!(levels.known_count(Side::Bid, 100), None, "four are left");
         assert_eq!(levels.known_best(Side::Bid), Some((94, 1)));
         (91..95).for_each(|price| levels.set(Side::Bid, price, 0));
-        assert_eq!(
-            levels.known_best(Side::Bid),
-            None,
-            "the best bid may be one that was never seen"
-        );
+        assert_eq!(levels.known_best(Side::Bid), None, "the best bid may be one that was never seen");
         assert_eq!(levels.known_best(Side::Ask), Some((101, 1)));
     }
 }

@@ -79,12 +79,7 @@ impl PendingDiff {
             }
         }
         bids.reverse();
-        Some(Diff {
-            first_id,
-            last_id: levels.last_update_id,
-            bids,
-            asks,
-        })
+        Some(Diff { first_id, last_id: levels.last_update_id, bids, asks })
     }
 }
 

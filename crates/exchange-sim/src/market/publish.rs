@@ -72,13 +72,7 @@ impl Market {
 
     fn publish_trade_event(&self, hub: &Hub, kind: &str, event_time: Millis, trade: impl Serialize) {
         self.publish(hub, kind, || {
-            let event = TradeEvent {
-                event: kind,
-                event_time,
-                symbol: &self.symbol.name,
-                trade,
-                is_best_match: true,
-            };
+            let event = TradeEvent { event: kind, event_time, symbol: &self.symbol.name, trade, is_best_match: true };
             serde_json::to_string(&event).ok()
         });
     }
@@ -219,26 +213,10 @@ mod tests {
 
     #[test]
     fn streams_are_recognised_by_their_kind() {
-        for kind in [
-            "trade",
-            "depth",
-            "depth@100ms",
-            "depth20",
-            "depth5@100ms",
-            "kline_1M",
-            "kline_1m@+08:00",
-        ] {
+        for kind in ["trade", "depth", "depth@100ms", "depth20", "depth5@100ms", "kline_1M", "kline_1m@+08:00"] {
             assert!(is_stream_kind(kind), "{kind}");
         }
-        for kind in [
-            "",
-            "nothing",
-            "ticker_1h",
-            "depth7",
-            "depth@1ms",
-            "kline_1h@+09:00",
-            "kline_",
-        ] {
+        for kind in ["", "nothing", "ticker_1h", "depth7", "depth@1ms", "kline_1h@+09:00", "kline_"] {
             assert!(!is_stream_kind(kind), "{kind}");
         }
     }

@@ -127,10 +127,7 @@ impl Tape {
         if self.begins > start {
             return None;
         }
-        let trades = self
-            .trades
-            .iter()
-            .map(|trade| (trade.time, trade.money(), trade.quantity));
+        let trades = self.trades.iter().map(|trade| (trade.time, trade.money(), trade.quantity));
         let aggregates = self.aggregates.iter().map(|all| (all.time, all.money(), all.quantity));
         let aggregates = aggregates.filter(|_| self.trades.is_empty());
         let recent = trades.chain(aggregates).filter(|(time, ..)| *time >= start);
@@ -179,13 +176,7 @@ mod tests {
     use super::*;
 
     fn trade(id: u64) -> Trade {
-        Trade {
-            id,
-            price: 1,
-            quantity: 1,
-            time: 1,
-            buyer_is_maker: true,
-        }
+        Trade { id, price: 1, quantity: 1, time: 1, buyer_is_maker: true }
     }
 
     #[test]

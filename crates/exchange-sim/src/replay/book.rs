@@ -38,12 +38,7 @@ fn apply_diff(market: &mut Market, hub: &Hub, diff: Diff) {
     }
     if market.waiting.is_empty() {
         let (symbol, next) = (&market.symbol.name, diff.first_id);
-        tracing::warn!(
-            symbol,
-            last_update_id,
-            next,
-            "the recording has a gap in the depth updates"
-        );
+        tracing::warn!(symbol, last_update_id, next, "the recording has a gap in the depth updates");
     }
     if market.waiting.len() == MAX_WAITING {
         market.waiting.pop_front();
@@ -73,12 +68,7 @@ mod tests {
     use crate::market::symbol::Symbol;
 
     fn diff(first_id: u64, last_id: u64, quantity: i128) -> Event {
-        Event::Diff(Diff {
-            first_id,
-            last_id,
-            bids: vec![(100, quantity)],
-            asks: Vec::new(),
-        })
+        Event::Diff(Diff { first_id, last_id, bids: vec![(100, quantity)], asks: Vec::new() })
     }
 
     fn book(id: u64, quantity: i128) -> Levels {
@@ -101,25 +91,13 @@ mod tests {
         assert_eq!(step(diff(15, 16, 4)), (false, 13, 3), "a gap");
         assert_eq!(step(diff(17, 20, 5)), (false, 13, 3), "after the gap");
         assert_eq!(step(Event::Snapshot(book(12, 7))), (false, 13, 3), "an old snapshot");
-        assert_eq!(
-            step(Event::Snapshot(book(18, 6))),
-            (true, 20, 5),
-            "a snapshot and the updates after it"
-        );
+        assert_eq!(step(Event::Snapshot(book(18, 6))), (true, 20, 5), "a snapshot and the updates after it");
         assert_eq!(step(diff(21, 21, 0)), (true, 21, 0), "repaired");
         assert_eq!(step(diff(23, 23, 8)), (false, 21, 0), "a gap");
-        assert_eq!(
-            step(Event::Snapshot(book(21, 7))),
-            (false, 21, 0),
-            "a snapshot before the gap"
-        );
+        assert_eq!(step(Event::Snapshot(book(21, 7))), (false, 21, 0), "a snapshot before the gap");
         for id in 24..24 + 2 * MAX_WAITING as u64 {
             step(diff(id, id, 1));
         }
-        assert_eq!(
-            step(Event::Snapshot(book(22, 7))),
-            (false, 22, 7),
-            "too old: the updates after it are gone"
-        );
+        assert_eq!(step(Event::Snapshot(book(22, 7))), (false, 22, 7), "too old: the updates after it are gone");
     }
 }

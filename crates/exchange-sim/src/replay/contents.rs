@@ -95,10 +95,7 @@ pub fn check(files: &[PathBuf]) -> Result<Contents, RecordingError> {
         }
         let pause = line.time - state.last_nanos;
         if pause > MAX_PAUSE {
-            let problem = format!(
-                "nothing was recorded in the {} s before this line",
-                pause / 1_000_000_000
-            );
+            let problem = format!("nothing was recorded in the {} s before this line", pause / 1_000_000_000);
             return Err(refuse(Refusal::new(problem, PLAY_PARTS)));
         }
         state.last_nanos = line.time;
@@ -117,20 +114,12 @@ pub fn check(files: &[PathBuf]) -> Result<Contents, RecordingError> {
         let market = findings.open_market(&name, scan.entries.get(&name));
         market.map_err(|refusal| refusal.at(&files[begins.file], Some(begins.line)))
     };
-    Ok(Contents {
-        markets: scan.symbols.into_iter().map(open).collect::<Result<_, _>>()?,
-        file_symbols,
-        state,
-    })
+    Ok(Contents { markets: scan.symbols.into_iter().map(open).collect::<Result<_, _>>()?, file_symbols, state })
 }
 
 impl Scan {
     fn note(&mut self, line: &Line, message: Message<'_>) -> Result<(), Refusal> {
-        let position = Position {
-            file: line.file,
-            line: line.number,
-            time: line.time,
-        };
+        let position = Position { file: line.file, line: line.number, time: line.time };
         let Some(symbol) = message.symbol else {
             match message.event {
                 Event::Symbols(entries) => {
@@ -194,10 +183,7 @@ impl Findings {
             snapshot: None,
             last_trade: None,
             last_aggregated_trade: None,
-            grid: Grid {
-                tick: UNIT as Price,
-                step: UNIT,
-            },
+            grid: Grid { tick: UNIT as Price, step: UNIT },
         }
     }
 
@@ -298,10 +284,7 @@ impl Grid {
                 (base, &name[base.len()..])
             }
         };
-        Some(Symbol {
-            recorded_entry: entry.cloned(),
-            ..Symbol::new(name, base, quote, (self.tick, self.step))
-        })
+        Some(Symbol { recorded_entry: entry.cloned(), ..Symbol::new(name, base, quote, (self.tick, self.step)) })
     }
 }
 
@@ -313,16 +296,10 @@ mod tests {
 
     #[test]
     fn names_are_split_by_the_only_fitting_quote() {
-        let split = |name: &str| {
-            GRID.symbol(name, None)
-                .map(|symbol| format!("{}/{}", symbol.base, symbol.quote))
-        };
-        for (name, pair) in [
-            ("BTCUSDT", "BTC/USDT"),
-            ("ETHBTC", "ETH/BTC"),
-            ("币安人生USDT", "币安人生/USDT"),
-            ("BTCU", "BTC/U"),
-        ] {
+        let split = |name: &str| GRID.symbol(name, None).map(|symbol| format!("{}/{}", symbol.base, symbol.quote));
+        for (name, pair) in
+            [("BTCUSDT", "BTC/USDT"), ("ETHBTC", "ETH/BTC"), ("币安人生USDT", "币安人生/USDT"), ("BTCU", "BTC/U")]
+        {
             assert_eq!(split(name).as_deref(), Some(pair), "{name}");
         }
         for name in ["BATUSD", "BTCFDUSD", "USDT", "ABCXYZ"] {

@@ -99,11 +99,7 @@ pub fn parse(json: &str) -> Result<Message<'_>, Refusal> {
         let problem = "the snapshot's `symbol` is not a symbol";
         return Err(Refusal::new(problem, "write it as `\"symbol\":\"BTCUSDT\"`"));
     }
-    Ok(Message {
-        stream: None,
-        symbol,
-        event,
-    })
+    Ok(Message { stream: None, symbol, event })
 }
 
 fn parse_stream<'a>(stream: &'a str, data: &'a str) -> Result<Message<'a>, Refusal> {
@@ -147,16 +143,7 @@ fn parse_stream<'a>(stream: &'a str, data: &'a str) -> Result<Message<'a>, Refus
     if let Some(time) = [sent, time].into_iter().flatten().find(is_wrong) {
         return Err(Refusal::new(format!("{time} is not a time in milliseconds"), AS_SENT));
     }
-    Ok(Message {
-        stream: Some(StreamMessage {
-            symbol,
-            kind,
-            sent,
-            data,
-        }),
-        symbol: Some(name.to_owned()),
-        event,
-    })
+    Ok(Message { stream: Some(StreamMessage { symbol, kind, sent, data }), symbol: Some(name.to_owned()), event })
 }
 
 fn decode<'a, T: Deserialize<'a>>(json: &'a str, what: &str) -> Result<T, Refusal> {
@@ -193,18 +180,8 @@ mod tests {
         let message = parse(&line).expect("a message");
         let stream = message.stream.expect("a stream");
         assert_eq!((stream.symbol, stream.kind, stream.data), ("btcusdt", "depth", data));
-        assert_eq!(
-            (message.symbol.as_deref(), stream.sent),
-            (Some("BTCUSDT"), Some(1_750_000_040_123))
-        );
-        assert!(matches!(
-            message.event,
-            Event::Diff(Diff {
-                first_id: 5,
-                last_id: 7,
-                ..
-            })
-        ));
+        assert_eq!((message.symbol.as_deref(), stream.sent), (Some("BTCUSDT"), Some(1_750_000_040_123)));
+        assert!(matches!(message.event, Event::Diff(Diff { first_id: 5, last_id: 7, .. })));
     }
 
     #[test]
@@ -224,38 +201,17 @@ mod tests {
         for (line, problem) in [
             ("{".to_owned(), "EOF"),
             ("[]".to_owned(), "a JSON object"),
-            (
-                r#"{"e":"trade","s":"A"}"#.to_owned(),
-                "neither a message of a combined stream",
-            ),
+            (r#"{"e":"trade","s":"A"}"#.to_owned(), "neither a message of a combined stream"),
             (stream("a@depth20", BOOK), "stream `a@depth20` cannot be played"),
             (stream("a@ticker", r#"{"s":"A"}"#), "stream `a@ticker` cannot be played"),
             (stream("!ticker@arr", "[]"), "stream `!ticker@arr` cannot be played"),
             (stream("b@bookTicker", r#"{"s":"A"}"#), "names symbol `A`"),
-            (
-                stream("a@depth", r#"{"s":"A","U":9,"u":7,"b":[],"a":[]}"#),
-                "run backwards",
-            ),
-            (
-                stream("a@depth", r#"{"s":"A","U":5,"u":7,"b":[["x","1"]],"a":[]}"#),
-                "is not a level",
-            ),
-            (
-                trade(r#""t":1,"p":"1","q":"1","T":1750000040123456,"m":true"#),
-                "not a time in milliseconds",
-            ),
-            (
-                trade(r#""t":1,"p":"1","q":"-1","T":1750000040123,"m":true"#),
-                "not a quantity",
-            ),
-            (
-                trade(r#""t":1,"q":"1","T":1750000040123,"m":true"#),
-                "missing field `p`",
-            ),
-            (
-                trade(r#""t":9223372036854775807,"p":"1","q":"1","T":1750000040123,"m":true"#),
-                "is not an id",
-            ),
+            (stream("a@depth", r#"{"s":"A","U":9,"u":7,"b":[],"a":[]}"#), "run backwards"),
+            (stream("a@depth", r#"{"s":"A","U":5,"u":7,"b":[["x","1"]],"a":[]}"#), "is not a level"),
+            (trade(r#""t":1,"p":"1","q":"1","T":1750000040123456,"m":true"#), "not a time in milliseconds"),
+            (trade(r#""t":1,"p":"1","q":"-1","T":1750000040123,"m":true"#), "not a quantity"),
+            (trade(r#""t":1,"q":"1","T":1750000040123,"m":true"#), "missing field `p`"),
+            (trade(r#""t":9223372036854775807,"p":"1","q":"1","T":1750000040123,"m":true"#), "is not an id"),
         ] {
             let refusal = parse(&line).expect_err(&line);
             assert!(refusal.problem.contains(problem), "{line}: {}", refusal.problem);

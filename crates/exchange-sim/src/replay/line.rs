@@ -29,10 +29,7 @@ pub struct Refusal {
 
 impl Refusal {
     pub fn new(problem: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self {
-            problem: problem.into(),
-            remedy: remedy.into(),
-        }
+        Self { problem: problem.into(), remedy: remedy.into() }
     }
 
     /// `line` is `None` if the whole file is meant.
@@ -73,13 +70,7 @@ impl FileLines {
         } else {
             Box::new(plain)
         };
-        Ok(Self {
-            reader,
-            path: path.to_owned(),
-            file,
-            number: 0,
-            time: 0,
-        })
+        Ok(Self { reader, path: path.to_owned(), file, number: 0, time: 0 })
     }
 
     /// The next line that is not blank; `None` at the end of the file.
@@ -102,12 +93,7 @@ impl FileLines {
             let (time, json) = split(&bytes).map_err(refuse)?;
             // A recorder's clock may step back; the order of the lines is the order in which they came.
             self.time = self.time.max(time);
-            return Ok(Some(Line {
-                file: self.file,
-                number: self.number,
-                time: self.time,
-                json: json.to_owned(),
-            }));
+            return Ok(Some(Line { file: self.file, number: self.number, time: self.time, json: json.to_owned() }));
         }
     }
 }
@@ -158,9 +144,7 @@ impl Iterator for Lines {
         // An error comes at once.
         let time = |line: &Self::Item| line.as_ref().map_or(0, |line| line.time);
         let heads = self.0.iter_mut().enumerate();
-        let (_, file) = heads
-            .filter_map(|(file, lines)| Some((time(lines.peek()?), file)))
-            .min()?;
+        let (_, file) = heads.filter_map(|(file, lines)| Some((time(lines.peek()?), file))).min()?;
         self.0[file].next()
     }
 }
@@ -191,14 +175,8 @@ mod tests {
         let line = |after: Nanos, name: &str| format!("{} {{\"n\":\"{name}\"}}\n", T + after);
         let plain = [line(1, "a1"), "\n".to_owned(), line(5, "a2"), line(2, "a3")].concat();
         let zipped = [line(2, "b1"), line(5, "b2")].concat();
-        let paths = [
-            write(&folder, "a.txt", plain.as_bytes()),
-            write(&folder, "b.gz", &gzip(&zipped)),
-        ];
-        let lines: Vec<Line> = Lines::open(&paths)
-            .expect("opened")
-            .map(|line| line.expect("a line"))
-            .collect();
+        let paths = [write(&folder, "a.txt", plain.as_bytes()), write(&folder, "b.gz", &gzip(&zipped))];
+        let lines: Vec<Line> = Lines::open(&paths).expect("opened").map(|line| line.expect("a line")).collect();
         let order: Vec<&str> = lines.iter().map(|line| &line.json[6..8]).collect();
         assert_eq!(order, ["a1", "b1", "a2", "a3", "b2"]);
         let last = lines.iter().find(|line| line.json.contains("a3")).expect("a3");
@@ -223,15 +201,10 @@ mod tests {
     #[test]
     fn truncated_file_is_refused_with_its_line() {
         let folder = tempfile::tempdir().expect("a folder");
-        let text: String = (0..5_000)
-            .map(|n: i64| format!("{} {{\"n\":{}}}\n", T + n, n * 7_919 % 5_003))
-            .collect();
+        let text: String = (0..5_000).map(|n: i64| format!("{} {{\"n\":{}}}\n", T + n, n * 7_919 % 5_003)).collect();
         let whole = gzip(&text);
         let path = write(&folder, "torn.gz", &whole[..whole.len() / 2]);
-        let error = Lines::open(&[path])
-            .expect("opened")
-            .find_map(Result::err)
-            .expect("an error");
+        let error = Lines::open(&[path]).expect("opened").find_map(Result::err).expect("an error");
         assert!(error.to_string().contains("torn.gz, line "), "{error}");
         assert!(error.to_string().contains("remove the last line"), "{error}");
     }

@@ -94,14 +94,8 @@ impl Progress {
 pub fn open(files: Vec<PathBuf>, speed: f64, client_wait: Duration) -> Result<Player, RecordingError> {
     let contents = contents::check(&files)?;
     let first = contents.state.first_nanos;
-    let progress = Arc::new(Progress {
-        state: Mutex::new(contents.state),
-        changed: Notify::new(),
-    });
-    let instruments = contents
-        .markets
-        .into_iter()
-        .map(|market| Instrument { market, engine: None });
+    let progress = Arc::new(Progress { state: Mutex::new(contents.state), changed: Notify::new() });
+    let instruments = contents.markets.into_iter().map(|market| Instrument { market, engine: None });
     let clock = Clock::starting_at(first, 0.0);
     let markets = Arc::new(Markets::new(0, clock, |_| instruments.collect()));
     Ok(Player {

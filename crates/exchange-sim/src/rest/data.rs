@@ -78,9 +78,7 @@ pub fn aggregates(venue: &Venue, params: &Params) -> Answer {
     if let Some(id) = from {
         return Ok(market.tape.aggregates_from_id(id).take(limit).map(row).collect());
     }
-    let within = market
-        .tape
-        .aggregates_between(start.unwrap_or(Millis::MIN), end.unwrap_or(Millis::MAX));
+    let within = market.tape.aggregates_between(start.unwrap_or(Millis::MIN), end.unwrap_or(Millis::MAX));
     if start.is_some() {
         return Ok(within.take(limit).map(row).collect());
     }
@@ -117,18 +115,10 @@ pub fn klines(venue: &Venue, params: &Params) -> Answer {
     let (start, end) = params.times()?;
     params.finish()?;
     let market = &lock(instrument).market;
-    let range = Range {
-        interval,
-        start,
-        end,
-        limit,
-    };
+    let range = Range { interval, start, end, limit };
     let now = market.closed_at.unwrap_or_else(|| venue.markets.now());
     let candles = market.candles.range(&range, now);
-    Ok(candles
-        .iter()
-        .map(|(candle, close_time)| candle.row(*close_time))
-        .collect())
+    Ok(candles.iter().map(|(candle, close_time)| candle.row(*close_time)).collect())
 }
 
 pub fn average_price(venue: &Venue, params: &Params) -> Answer {

@@ -82,11 +82,7 @@ fn extra_listing(index: usize, seed: u64) -> Listing {
 
 fn symbol(base: &str, quote: &str, status: Status, grid: (Price, Quantity)) -> Symbol {
     let min_notional = if quote == "BTC" { UNIT / 10_000 } else { 5 * UNIT };
-    Symbol {
-        status,
-        min_notional: Some(min_notional),
-        ..Symbol::new(&format!("{base}{quote}"), base, quote, grid)
-    }
+    Symbol { status, min_notional: Some(min_notional), ..Symbol::new(&format!("{base}{quote}"), base, quote, grid) }
 }
 
 /// A power of ten whose product with the tick is exact on the wire.
@@ -120,11 +116,8 @@ mod tests {
 
     #[test]
     fn names_are_unique() {
-        let all: Vec<String> = well_known()
-            .into_iter()
-            .chain(extra(2_000, 1))
-            .map(|listing| listing.symbol.name)
-            .collect();
+        let all: Vec<String> =
+            well_known().into_iter().chain(extra(2_000, 1)).map(|listing| listing.symbol.name).collect();
         let unique: std::collections::HashSet<&String> = all.iter().collect();
         assert_eq!(unique.len(), all.len());
     }

@@ -207,24 +207,16 @@ mod tests {
                 engine: Engine::new(Flow::new(listing, 1, 1.0, 10), 1, 0),
                 hub: Hub::new(Arc::new(Faults::new(0))),
             };
-            for (side, price, quantity) in [
-                (Side::Ask, 101, 5),
-                (Side::Ask, 101, 3),
-                (Side::Ask, 102, 4),
-                (Side::Bid, 99, 7),
-            ] {
+            for (side, price, quantity) in
+                [(Side::Ask, 101, 5), (Side::Ask, 101, 3), (Side::Ask, 102, 4), (Side::Bid, 99, 7)]
+            {
                 bench.submit(side, Some(price), quantity, true);
             }
             bench
         }
 
         fn submit(&mut self, side: Side, limit: Option<Price>, quantity: Quantity, rests: bool) -> Submitted {
-            let order = Incoming {
-                side,
-                limit,
-                quantity,
-                rests,
-            };
+            let order = Incoming { side, limit, quantity, rests };
             self.engine.submit(&mut self.market, &self.hub, &order, 1)
         }
     }
@@ -234,11 +226,7 @@ mod tests {
         let mut bench = Bench::new();
         (1..=3).for_each(|id| bench.engine.watch(id));
         let bought = bench.submit(Side::Bid, None, 10, false);
-        let summary: Vec<_> = bought
-            .trades
-            .iter()
-            .map(|trade| (trade.price, trade.quantity))
-            .collect();
+        let summary: Vec<_> = bought.trades.iter().map(|trade| (trade.price, trade.quantity)).collect();
         assert_eq!(summary, [(101, 5), (101, 3), (102, 2)]);
         let makers = [1, 2, 3].map(|id| bench.engine.take_trades(id).len());
         assert_eq!(makers, [1, 1, 1]);

@@ -149,10 +149,7 @@ impl Flow {
         let typical = self.listing.steps_worth(self.listing.typical_order) as f64;
         let steps = (typical * times * self.exponential()) as i128;
         // Twice the minimum is enough even when the price has fallen.
-        let least = self
-            .listing
-            .steps_worth(2 * self.listing.symbol.min_notional.unwrap_or(0))
-            + 1;
+        let least = self.listing.steps_worth(2 * self.listing.symbol.min_notional.unwrap_or(0)) + 1;
         steps.max(least) * self.listing.symbol.step
     }
 
@@ -175,9 +172,7 @@ impl Flow {
     }
 
     pub fn next_action(&mut self, book: &Levels) -> Action {
-        let thin = Side::BOTH
-            .into_iter()
-            .find(|side| book.count(*side) < self.target_levels(*side) * 9 / 10);
+        let thin = Side::BOTH.into_iter().find(|side| book.count(*side) < self.target_levels(*side) * 9 / 10);
         let market_share = self.listing.market_share;
         let draw = self.random.f64();
         if draw < market_share {
@@ -227,9 +222,7 @@ impl Flow {
     fn limit_order(&mut self, book: &Levels) -> Action {
         let side = if self.random.bool() { Side::Bid } else { Side::Ask };
         let tick = self.listing.symbol.tick;
-        let opposite = book
-            .best(side.opposite())
-            .map_or(self.listing.price, |(price, _)| price);
+        let opposite = book.best(side.opposite()).map_or(self.listing.price, |(price, _)| price);
         let mean_ticks = (opposite as f64 * REACH / tick as f64).max(1.5);
         let ticks = 1 + (self.exponential() * mean_ticks) as Price;
         let price = match side {
@@ -242,11 +235,6 @@ impl Flow {
 }
 
 fn submit(side: Side, limit: Option<Price>, quantity: Quantity, is_kept: bool) -> Action {
-    let order = Incoming {
-        side,
-        limit,
-        quantity,
-        rests: limit.is_some(),
-    };
+    let order = Incoming { side, limit, quantity, rests: limit.is_some() };
     Action::Submit { order, is_kept }
 }

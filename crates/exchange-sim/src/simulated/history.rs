@@ -18,12 +18,8 @@ pub fn generate(
     until: Millis,
     minutes: usize,
 ) -> (Vec<Candle>, u64) {
-    let mut history = History {
-        listing,
-        activity,
-        random: fastrand::Rng::with_seed(seed),
-        trend: listing.price as f64,
-    };
+    let mut history =
+        History { listing, activity, random: fastrand::Rng::with_seed(seed), trend: listing.price as f64 };
     let mut candles = Vec::new();
     let mut close = listing.price;
     let mut end = until;
@@ -53,13 +49,7 @@ struct History<'a> {
 impl History<'_> {
     /// The candle of a minute, or of its first `share`, that closes at `close`; `None` if nothing traded.
     fn minute(&mut self, open_time: Millis, close: Price, share: f64) -> Option<Candle> {
-        let Activity {
-            orders_per_minute,
-            order_steps,
-            trend,
-            noise,
-            fills_per_order,
-        } = *self.activity;
+        let Activity { orders_per_minute, order_steps, trend, noise, fills_per_order } = *self.activity;
         self.trend *= 1.0 + trend * share.sqrt() * normal(&mut self.random);
         let orders = poisson(&mut self.random, orders_per_minute * share);
         if orders == 0 {

@@ -18,9 +18,8 @@ const STILL_RATE: f64 = 1.0;
 
 /// All markets as of `start`.
 pub fn open_markets(simulation: &Simulation, hub: &Hub, start: Millis) -> Vec<Instrument> {
-    let busy = catalogue::well_known()
-        .into_iter()
-        .map(|listing| (listing, simulation.events_per_second, simulation.levels));
+    let busy =
+        catalogue::well_known().into_iter().map(|listing| (listing, simulation.events_per_second, simulation.levels));
     let extra = catalogue::extra(simulation.extra_symbols, simulation.seed)
         .into_iter()
         .map(|listing| (listing, simulation.extra_events_per_second, simulation.extra_levels));
@@ -75,9 +74,7 @@ fn open_market(
 
 /// FNV-1a: the same on every machine, unlike the standard hasher.
 fn fingerprint(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
-    })
+    name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 #[cfg(test)]
@@ -149,11 +146,7 @@ mod tests {
         let opened = START + 25_000;
         assert_ne!(opened % MINUTE, 0);
         let seam = opened - opened % MINUTE;
-        let simulation = Simulation {
-            history_minutes: 600,
-            warm_up: Duration::ZERO,
-            ..simulation(7)
-        };
+        let simulation = Simulation { history_minutes: 600, warm_up: Duration::ZERO, ..simulation(7) };
         for listing in catalogue::well_known() {
             let name = listing.symbol.name.clone();
             // A fine grid, a medium one and two coarse ones.
@@ -171,12 +164,7 @@ mod tests {
                     end: Some(end),
                     limit: 1_000,
                 };
-                market
-                    .candles
-                    .range(&range, now)
-                    .into_iter()
-                    .map(|(candle, _)| candle)
-                    .collect()
+                market.candles.range(&range, now).into_iter().map(|(candle, _)| candle).collect()
             };
             let history = candles(0, seam - 1);
             let simulated = candles(seam + MINUTE, now - 1);
@@ -186,10 +174,7 @@ mod tests {
             for (figure, tolerance) in [(0, 1.15), (1, 1.15), (2, 1.5), (3, 1.5)] {
                 let ratio = figures[figure] / expected[figure];
                 let range = 1.0 / tolerance..tolerance;
-                assert!(
-                    range.contains(&ratio),
-                    "{name}: figure {figure} is {ratio} times that of the history"
-                );
+                assert!(range.contains(&ratio), "{name}: figure {figure} is {ratio} times that of the history");
             }
             let highest =
                 |candles: &[Candle]| candles.iter().map(|candle| candle.volume).max().expect("candles") as f64;
@@ -205,10 +190,7 @@ mod tests {
     fn markets_stay_sound_for_hours() {
         let hub = hub();
         let (per_second, hours) = (5.0, 3);
-        for listing in catalogue::well_known()
-            .into_iter()
-            .filter(|l| l.symbol.status == Status::Trading)
-        {
+        for listing in catalogue::well_known().into_iter().filter(|l| l.symbol.status == Status::Trading) {
             let (name, began) = (listing.symbol.name.clone(), listing.price);
             let mut instrument = open_market(listing, &simulation(2), per_second, 300, START, &hub);
             instrument.advance(&hub, START + hours * HOUR);
@@ -241,12 +223,7 @@ mod tests {
             // The resting orders are what the levels show.
             for side in Side::BOTH {
                 let quantity = market.levels.side(side).map(|level| level.1).sum();
-                let order = Incoming {
-                    side: side.opposite(),
-                    limit: None,
-                    quantity,
-                    rests: false,
-                };
+                let order = Incoming { side: side.opposite(), limit: None, quantity, rests: false };
                 let trades = engine.submit(&mut market, &hub, &order, START).trades;
                 let traded: i128 = trades.iter().map(|trade| trade.quantity).sum();
                 assert_eq!((traded, market.levels.best(side)), (quantity, None), "{name}");

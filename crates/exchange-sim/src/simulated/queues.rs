@@ -47,10 +47,7 @@ impl Queues {
     pub fn push(&mut self, id: OrderId, side: Side, price: Price, quantity: Quantity) {
         self.places.insert(id, (side, price));
         // Most of the thousands of levels have one order.
-        let queue = self
-            .levels
-            .entry((side, price))
-            .or_insert_with(|| VecDeque::with_capacity(1));
+        let queue = self.levels.entry((side, price)).or_insert_with(|| VecDeque::with_capacity(1));
         queue.push_back(Resting { id, quantity });
     }
 
@@ -58,11 +55,8 @@ impl Queues {
     pub fn take(&mut self, side: Side, price: Price, quantity: Quantity) -> Option<Fill> {
         let queue = self.levels.get_mut(&(side, price))?;
         let order = queue.front_mut()?;
-        let fill = Fill {
-            maker: order.id,
-            quantity: quantity.min(order.quantity),
-            is_last: quantity >= order.quantity,
-        };
+        let fill =
+            Fill { maker: order.id, quantity: quantity.min(order.quantity), is_last: quantity >= order.quantity };
         order.quantity -= fill.quantity;
         if fill.is_last {
             self.remove(fill.maker);

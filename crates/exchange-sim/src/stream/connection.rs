@@ -53,11 +53,7 @@ pub async fn run(venue: Arc<Venue>, socket: WebSocket, streams: Vec<String>, com
         () = stopping.cancelled() => {}
         _ = connection.serve(queue) => {}
     }
-    connection
-        .venue
-        .markets
-        .hub
-        .leave(&connection.subscriber, connection.streams.iter());
+    connection.venue.markets.hub.leave(&connection.subscriber, connection.streams.iter());
 }
 
 impl Connection {
@@ -169,10 +165,7 @@ impl Connection {
             }
             // The WebSocket library answers pings.
             Message::Ping(_) => Ok(()),
-            Message::Binary(_) => {
-                self.close(close_code::UNSUPPORTED, "binary messages are not supported")
-                    .await
-            }
+            Message::Binary(_) => self.close(close_code::UNSUPPORTED, "binary messages are not supported").await,
             Message::Close(_) => Err(Closed),
         }
     }

@@ -84,10 +84,7 @@ mod tests {
     #[test]
     fn requests_are_parsed() {
         let request = parse(r#"{"method":"SUBSCRIBE","params":["btcusdt@trade"],"id":7}"#).expect("a request");
-        assert_eq!(
-            (request.method, request.params),
-            (Method::Subscribe, vec!["btcusdt@trade".to_owned()])
-        );
+        assert_eq!((request.method, request.params), (Method::Subscribe, vec!["btcusdt@trade".to_owned()]));
         assert_eq!(request.id, json!(7));
     }
 
@@ -100,10 +97,7 @@ mod tests {
             (r#"{"method":"SUBSCRIBE","params":[],"id":1}"#, "no streams given"),
             (r#"{"method":"SUBSCRIBE","params":["a\"b"],"id":1}"#, "invalid stream"),
             (r#"{"method":"SUBSCRIBE","params":[1],"id":1}"#, "invalid type: integer"),
-            (
-                r#"{"method":"SUBSCRIBE","params":["not asdfads"],"id":1}"#,
-                "invalid stream",
-            ),
+            (r#"{"method":"SUBSCRIBE","params":["not asdfads"],"id":1}"#, "invalid stream"),
         ] {
             let refusal = parse(text).expect_err(text);
             assert_eq!(refusal.code, 2, "{text}");
@@ -116,15 +110,7 @@ mod tests {
         for name in ["btcusdt@trade", "币安人生usdt@avgPrice", "!ticker@arr"] {
             assert!(is_stream(name), "{name}");
         }
-        for name in [
-            "",
-            "btcusdt",
-            "@trade",
-            "!x@trade",
-            "btcusdt@nothing",
-            "not asdfads",
-            "a\"b@trade",
-        ] {
+        for name in ["", "btcusdt", "@trade", "!x@trade", "btcusdt@nothing", "not asdfads", "a\"b@trade"] {
             assert!(!is_stream(name), "{name}");
         }
     }

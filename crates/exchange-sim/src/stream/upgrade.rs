@@ -17,11 +17,7 @@ const MAX_INBOUND_BYTES: usize = 128 * 1024;
 
 pub async fn open(State(venue): State<Arc<Venue>>, uri: Uri, upgrade: WebSocketUpgrade) -> Response {
     if !venue.admit() {
-        return (
-            StatusCode::TOO_MANY_REQUESTS,
-            "too many connections; try again in five minutes",
-        )
-            .into_response();
+        return (StatusCode::TOO_MANY_REQUESTS, "too many connections; try again in five minutes").into_response();
     }
     if let Err(error) = check_time_unit(parameter(uri.query(), "timeUnit").as_deref()) {
         return (error.status, error.body()).into_response();
@@ -32,11 +28,7 @@ pub async fn open(State(venue): State<Arc<Venue>>, uri: Uri, upgrade: WebSocketU
     } else {
         decoded(uri.path().strip_prefix("/ws").unwrap_or_default())
     };
-    let streams: Vec<String> = streams
-        .split('/')
-        .filter(|name| !name.is_empty())
-        .map(str::to_owned)
-        .collect();
+    let streams: Vec<String> = streams.split('/').filter(|name| !name.is_empty()).map(str::to_owned).collect();
     let exist = streams.iter().all(|name| request::is_stream(name));
     if streams.len() > venue.limits.streams_per_connection || !exist {
         return (StatusCode::BAD_REQUEST, "too many streams, or an unknown one").into_response();

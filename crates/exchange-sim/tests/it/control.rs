@@ -35,11 +35,7 @@ async fn skewed_clock_shifts_trades_and_tickers() {
         let time = last_of(path, field).await;
         assert!((time - now).abs() < skew / 2, "{path}: {time} at {now}");
     }
-    let recent = last_of(
-        &format!("/api/v3/aggTrades?symbol=BTCUSDT&startTime={}", now - 60_000),
-        "T",
-    )
-    .await;
+    let recent = last_of(&format!("/api/v3/aggTrades?symbol=BTCUSDT&startTime={}", now - 60_000), "T").await;
     assert!(recent > now - 60_000);
     let mut socket = Socket::open(&exchange, "/ws/btcusdt@trade").await;
     let traded = socket.json().await["T"].as_i64().expect("a time");

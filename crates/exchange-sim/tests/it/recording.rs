@@ -102,17 +102,11 @@ impl Replay {
         let files = texts.iter().enumerate().map(write).collect();
         let settings = Settings {
             mode: Mode::Replay { files, speed },
-            limits: Limits {
-                client_wait: PATIENCE,
-                ..Limits::default()
-            },
+            limits: Limits { client_wait: PATIENCE, ..Limits::default() },
             ..Settings::default()
         };
         let exchange = tribune_exchange_sim::start(settings).await?;
-        Ok(Self {
-            exchange,
-            _folder: folder,
-        })
+        Ok(Self { exchange, _folder: folder })
     }
 
     pub async fn finished(&self) -> Value {
@@ -131,12 +125,7 @@ impl Replay {
     /// The reason of a 503.
     pub async fn refusal(&self, request: &str) -> String {
         let reply = self.get(request).await;
-        assert_eq!(
-            (reply.status, &reply.json()["code"]),
-            (503, &json!(-1000)),
-            "{request}: {}",
-            reply.body
-        );
+        assert_eq!((reply.status, &reply.json()["code"]), (503, &json!(-1000)), "{request}: {}", reply.body);
         reply.json()["msg"].as_str().expect("a text").to_owned()
     }
 
@@ -150,12 +139,7 @@ impl Replay {
     /// Opening (after the first whole minute) and number of trades of each candle.
     pub async fn candles(&self, interval: &str) -> Vec<(i64, u64)> {
         let candles = self.json(&format!("klines?symbol=BTCUSDT&interval={interval}")).await;
-        let brief = |row: &Value| {
-            (
-                row[0].as_i64().expect("a time") - MINUTE_0,
-                row[8].as_u64().expect("a count"),
-            )
-        };
+        let brief = |row: &Value| (row[0].as_i64().expect("a time") - MINUTE_0, row[8].as_u64().expect("a count"));
         candles.as_array().expect("candles").iter().map(brief).collect()
     }
 }

@@ -22,11 +22,7 @@ fn with(after: i64, line: &serde_json::Value) -> String {
 async fn unplayable_lines_are_refused() {
     let stream = |name: &str, data: serde_json::Value| with(2, &json!({"stream": name, "data": data}));
     for (text, problem, remedy) in [
-        (
-            "{\"stream\":1}\n".to_owned(),
-            "line 1: the line does not begin with a receive time",
-            "`<receive_ns> <json>`",
-        ),
+        ("{\"stream\":1}\n".to_owned(), "line 1: the line does not begin with a receive time", "`<receive_ns> <json>`"),
         (
             format!("{}1750000040.5: {{}}\n", Recording::of_btc().0),
             "line 3: the line does not begin",
@@ -53,10 +49,7 @@ async fn unplayable_lines_are_refused() {
             "record `depth`",
         ),
         (
-            stream(
-                "btcusdt@trade",
-                json!({"s": "BTCUSDT", "t": 1, "p": "1", "q": "1", "T": T0 * 1_000, "m": true}),
-            ),
+            stream("btcusdt@trade", json!({"s": "BTCUSDT", "t": 1, "p": "1", "q": "1", "T": T0 * 1_000, "m": true})),
             "is not a time in milliseconds",
             "times in milliseconds",
         ),
@@ -67,14 +60,8 @@ async fn unplayable_lines_are_refused() {
         ),
     ] {
         let message = refusal(&[&text]).await;
-        assert!(
-            message.starts_with("cannot replay ") && message.contains("0.txt"),
-            "{message}"
-        );
-        assert!(
-            message.contains(problem) && message.contains(remedy),
-            "{problem}: {message}"
-        );
+        assert!(message.starts_with("cannot replay ") && message.contains("0.txt"), "{message}");
+        assert!(message.contains(problem) && message.contains(remedy), "{problem}: {message}");
     }
 }
 
@@ -100,46 +87,18 @@ async fn incomplete_recordings_are_refused() {
     let mut torn = Recording::of_btc();
     torn.trades((1..=9).filter(|id| !(4..=6).contains(id)));
     for (text, problem, remedy) in [
-        (
-            torn.0,
-            "line 6: trades 4 to 6 are missing before this line",
-            "play the parts before and after it",
-        ),
-        (
-            String::new(),
-            "the recording has no market data",
-            "record `/stream?streams=",
-        ),
-        (
-            update("BTCUSDT").0,
-            "line 1: BTCUSDT has no depth snapshot",
-            "GET /api/v3/depth?symbol=BTCUSDT&limit=5000",
-        ),
-        (
-            late.0,
-            "line 1: the first depth snapshot of BTCUSDT comes 11 s after",
-            "right after subscribing",
-        ),
-        (
-            no_depth.0,
-            "line 2: BTCUSDT has no depth updates",
-            "record `btcusdt@depth@100ms`",
-        ),
-        (
-            only_candles.0,
-            "BTCUSDT has candles but no trades",
-            "record `btcusdt@trade`",
-        ),
+        (torn.0, "line 6: trades 4 to 6 are missing before this line", "play the parts before and after it"),
+        (String::new(), "the recording has no market data", "record `/stream?streams="),
+        (update("BTCUSDT").0, "line 1: BTCUSDT has no depth snapshot", "GET /api/v3/depth?symbol=BTCUSDT&limit=5000"),
+        (late.0, "line 1: the first depth snapshot of BTCUSDT comes 11 s after", "right after subscribing"),
+        (no_depth.0, "line 2: BTCUSDT has no depth updates", "record `btcusdt@depth@100ms`"),
+        (only_candles.0, "BTCUSDT has candles but no trades", "record `btcusdt@trade`"),
         (
             two_symbols.0,
             "line 2: the snapshot does not name its symbol, and the file has 2 symbols",
             "one file per symbol",
         ),
-        (
-            unclear.0,
-            "line 1: base and quote asset of BATUSD are not certain",
-            "GET /api/v3/exchangeInfo?symbol=BATUSD",
-        ),
+        (unclear.0, "line 1: base and quote asset of BATUSD are not certain", "GET /api/v3/exchangeInfo?symbol=BATUSD"),
     ] {
         let message = refusal(&[&text]).await;
         assert!(
@@ -155,15 +114,9 @@ async fn file_of_the_refusal_is_named() {
     let message = refusal(&[&Recording::of_btc().0, &broken]).await;
     assert!(message.contains("1.txt, line 1: "), "{message}");
     let settings = tribune_exchange_sim::Settings {
-        mode: tribune_exchange_sim::Mode::Replay {
-            files: vec!["/no/such/file.gz".into()],
-            speed: 1.0,
-        },
+        mode: tribune_exchange_sim::Mode::Replay { files: vec!["/no/such/file.gz".into()], speed: 1.0 },
         ..tribune_exchange_sim::Settings::default()
     };
     let missing = tribune_exchange_sim::start(settings).await.expect_err("no such file");
-    assert!(
-        missing.to_string().contains("/no/such/file.gz: cannot read the file"),
-        "{missing}"
-    );
+    assert!(missing.to_string().contains("/no/such/file.gz: cannot read the file"), "{missing}");
 }

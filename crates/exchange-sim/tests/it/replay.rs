@@ -38,24 +38,14 @@ async fn rest_answers_from_the_recording() {
     assert_eq!(eth.json()["lastUpdateId"], 110);
     assert_eq!(eth.json()["asks"], json!([["9.00000000", "3.00000000"]]));
     let symbol = &replay.json("exchangeInfo?symbol=ETHUSDT").await["symbols"][0];
-    assert_eq!(
-        (&symbol["baseAsset"], &symbol["quoteAsset"]),
-        (&json!("ETH"), &json!("USDT"))
-    );
+    assert_eq!((&symbol["baseAsset"], &symbol["quoteAsset"]), (&json!("ETH"), &json!("USDT")));
     let filters = &symbol["filters"];
-    assert_eq!(
-        (&filters[0]["tickSize"], &filters[1]["stepSize"]),
-        (&json!("0.01000000"), &json!("0.01000000"))
-    );
+    assert_eq!((&filters[0]["tickSize"], &filters[1]["stepSize"]), (&json!("0.01000000"), &json!("0.01000000")));
     assert_eq!(filters[0]["maxPrice"], "0.00000000", "bounds are not known");
     assert_eq!(replay.json("trades?symbol=ETHUSDT").await[0]["id"], 7);
     let ticker = replay.json("ticker/24hr?symbol=ETHUSDT").await;
     assert_eq!((&ticker["openTime"], &ticker["count"]), (&json!(T0 + 11), &json!(1)));
-    assert_eq!(
-        replay.json("klines?symbol=ETHUSDT&interval=1h").await,
-        json!([]),
-        "the hour began before"
-    );
+    assert_eq!(replay.json("klines?symbol=ETHUSDT&interval=1h").await, json!([]), "the hour began before");
     // At the end the clock stops.
     assert_eq!((time().await, time().await), (T0 + 150, T0 + 150));
 }
@@ -70,9 +60,7 @@ fn streams() -> String {
 }
 
 async fn snapshot(exchange: &Exchange, symbol: &str) -> Value {
-    get(exchange, &format!("/api/v3/depth?symbol={symbol}&limit=5000"))
-        .await
-        .json()
+    get(exchange, &format!("/api/v3/depth?symbol={symbol}&limit=5000")).await.json()
 }
 
 /// Records three symbols of a simulation, with a snapshot of each.
@@ -112,18 +100,9 @@ async fn recorded_simulation_is_repeated_exactly() {
     let mut file = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
     file.write_all(text.as_bytes()).expect("written");
     file.finish().expect("written");
-    let mode = Mode::Replay {
-        files: vec![path],
-        speed: f64::INFINITY,
-    };
-    let settings = Settings {
-        mode,
-        limits: Limits {
-            client_wait: PATIENCE,
-            ..Limits::default()
-        },
-        ..Settings::default()
-    };
+    let mode = Mode::Replay { files: vec![path], speed: f64::INFINITY };
+    let settings =
+        Settings { mode, limits: Limits { client_wait: PATIENCE, ..Limits::default() }, ..Settings::default() };
     let exchange = tribune_exchange_sim::start(settings).await.expect("it starts");
 
     let mut socket = Socket::open(&exchange, &streams()).await;
@@ -163,13 +142,7 @@ async fn recorded_simulation_is_repeated_exactly() {
 async fn subscription_to_a_symbol_starts_the_replay() {
     let mut recording = Recording::of_btc();
     for index in 1..=10 {
-        recording.diff(
-            200 * i64::try_from(index).expect("few"),
-            10 + index,
-            10 + index,
-            &[],
-            &[],
-        );
+        recording.diff(200 * i64::try_from(index).expect("few"), 10 + index, 10 + index, &[], &[]);
     }
     let replay = recording.play(20.0).await;
     let mut choosing = Socket::open(&replay.exchange, "/ws/!miniTicker@arr").await;
@@ -208,13 +181,7 @@ async fn full_speed_lets_clients_fetch_the_first_snapshot() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn derived_streams_send_all_that_was_recorded() {
-    let names = [
-        "btcusdt@depth@100ms",
-        "btcusdt@depth5",
-        "btcusdt@kline_1m",
-        "btcusdt@miniTicker",
-        "!ticker@arr",
-    ];
+    let names = ["btcusdt@depth@100ms", "btcusdt@depth5", "btcusdt@kline_1m", "btcusdt@miniTicker", "!ticker@arr"];
     let mut recording = Recording::default();
     recording.snapshot(0, 10, 7, 7);
     let slow = |recording: &mut Recording, after: i64, id: u64, bids: &[(u64, u64)]| {
@@ -244,10 +211,7 @@ async fn derived_streams_send_all_that_was_recorded() {
         assert_eq!((&update["u"], &update["E"]), (&json!(13), &json!(T0 + 63_040)));
         assert_eq!(last(names[1])["lastUpdateId"], 13);
         let candle = &last(names[2])["k"];
-        assert_eq!(
-            (&candle["t"], &candle["n"], &candle["x"]),
-            (&json!(MINUTE_0), &json!(2), &json!(false))
-        );
+        assert_eq!((&candle["t"], &candle["n"], &candle["x"]), (&json!(MINUTE_0), &json!(2), &json!(false)));
         assert_eq!(last(names[3])["v"], "3.00000000");
         assert_eq!(last(names[4])[0]["n"], 3);
     }
@@ -271,24 +235,13 @@ async fn cut_snapshot_is_not_shown_beyond_its_end() {
     let mut recording = Recording::default();
     recording.snapshot(0, 10, 10, 7);
     recording.diff(100, 11, 11, &[(50, 3), (49, 3)], &[(500, 1)]);
-    assert_eq!(
-        recording.played().await.depth().await,
-        (10, 8),
-        "only the cut side hides its new levels"
-    );
+    assert_eq!(recording.played().await.depth().await, (10, 8), "only the cut side hides its new levels");
     recording.diff(200, 12, 12, &gone(98..101), &[]);
     assert_eq!(recording.played().await.depth().await, (5, 8), "seven bids are known");
     recording.diff(300, 13, 13, &gone(95..98), &[]);
     let replay = recording.played().await;
-    assert_eq!(
-        replay.refusal("depth?symbol=BTCUSDT").await,
-        BEYOND,
-        "four bids are known"
-    );
-    assert_eq!(
-        replay.json("ticker/bookTicker?symbol=BTCUSDT").await["bidPrice"],
-        "94.00000000"
-    );
+    assert_eq!(replay.refusal("depth?symbol=BTCUSDT").await, BEYOND, "four bids are known");
+    assert_eq!(replay.json("ticker/bookTicker?symbol=BTCUSDT").await["bidPrice"], "94.00000000");
     recording.diff(400, 14, 14, &gone(91..95), &[]);
     let replay = recording.played().await;
     assert_eq!(replay.refusal("ticker/bookTicker?symbol=BTCUSDT").await, BEYOND);
@@ -301,26 +254,14 @@ async fn time_before_the_recording_has_no_candles_and_windows() {
     let mut recording = Recording::of_btc();
     recording.trades(66..=150);
     let replay = recording.played().await;
-    assert_eq!(
-        replay.candles("1m").await,
-        [(60_000, 14), (120_000, 30), (180_000, 30), (240_000, 11)]
-    );
+    assert_eq!(replay.candles("1m").await, [(60_000, 14), (120_000, 30), (180_000, 30), (240_000, 11)]);
     let ticker = replay.json("ticker/24hr?symbol=BTCUSDT").await;
-    assert_eq!(
-        (&ticker["openTime"], &ticker["count"], &ticker["firstId"]),
-        (&json!(T0 + 1), &json!(85), &json!(66)),
-    );
+    assert_eq!((&ticker["openTime"], &ticker["count"], &ticker["firstId"]), (&json!(T0 + 1), &json!(85), &json!(66)),);
     let average = replay.refusal("avgPrice?symbol=BTCUSDT").await;
-    assert_eq!(
-        average,
-        "the recording does not have every trade of the last five minutes"
-    );
+    assert_eq!(average, "the recording does not have every trade of the last five minutes");
     let window =
         |start: i64, end: i64| format!("aggTrades?symbol=BTCUSDT&startTime={}&endTime={}", T0 + start, T0 + end);
-    assert_eq!(
-        replay.json(&window(132_000, 140_000)).await.as_array().map(Vec::len),
-        Some(5)
-    );
+    assert_eq!(replay.json(&window(132_000, 140_000)).await.as_array().map(Vec::len), Some(5));
     let known = format!("it has those from {} on", T0 + 1);
     assert!(replay.refusal(&window(-1, 140_000)).await.contains(&known));
     let by_id = replay.json("aggTrades?symbol=BTCUSDT&fromId=149").await;
@@ -336,12 +277,7 @@ async fn trades_recorded_twice_count_once() {
     }
     let replay = recording.played().await;
     let trades = replay.json("trades?symbol=BTCUSDT").await;
-    let ids: Vec<u64> = trades
-        .as_array()
-        .expect("trades")
-        .iter()
-        .filter_map(|trade| trade["id"].as_u64())
-        .collect();
+    let ids: Vec<u64> = trades.as_array().expect("trades").iter().filter_map(|trade| trade["id"].as_u64()).collect();
     assert_eq!(ids, (1..=60).collect::<Vec<u64>>());
     assert_eq!(replay.candles("1m").await[0], (0, 30));
 }
@@ -354,14 +290,8 @@ async fn aggregates_alone_make_candles_but_no_trades() {
     let reason = "the recording has only aggregates of this symbol's trades; ask for aggTrades";
     assert_eq!(replay.refusal("trades?symbol=BTCUSDT").await, reason);
     let ticker = replay.json("ticker/24hr?symbol=BTCUSDT").await;
-    assert_eq!(
-        (&ticker["count"], &ticker["firstId"], &ticker["lastId"]),
-        (&json!(3), &json!(878), &json!(880))
-    );
-    assert_eq!(
-        replay.json("ticker/price?symbol=BTCUSDT").await["price"],
-        "100.00000000"
-    );
+    assert_eq!((&ticker["count"], &ticker["firstId"], &ticker["lastId"]), (&json!(3), &json!(878), &json!(880)));
+    assert_eq!(replay.json("ticker/price?symbol=BTCUSDT").await["price"], "100.00000000");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -372,10 +302,7 @@ async fn average_covers_three_hundred_seconds() {
         recording.aggregate(after, id, (id, id), price);
     }
     let average = recording.played().await.json("avgPrice?symbol=BTCUSDT").await;
-    assert_eq!(
-        average,
-        json!({"mins": 5, "price": "300.00000000", "closeTime": T0 + 300_003})
-    );
+    assert_eq!(average, json!({"mins": 5, "price": "300.00000000", "closeTime": T0 + 300_003}));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -397,16 +324,9 @@ async fn recorded_exchange_info_is_passed_on() {
     let other =
         json!({"symbol": "ETHBTC", "status": "TRADING", "baseAsset": "ETH", "quoteAsset": "BTC", "filters": []});
     let mut recording = Recording::of_btc();
-    recording.line(
-        2,
-        &json!({"timezone": "UTC", "serverTime": T0, "rateLimits": [], "symbols": [entry, other]}),
-    );
+    recording.line(2, &json!({"timezone": "UTC", "serverTime": T0, "rateLimits": [], "symbols": [entry, other]}));
     let replay = recording.played().await;
-    assert_eq!(
-        replay.json("exchangeInfo").await["symbols"],
-        json!([entry]),
-        "only what is recorded"
-    );
+    assert_eq!(replay.json("exchangeInfo").await["symbols"], json!([entry]), "only what is recorded");
 }
 
 /// Numbers at the limits of what is accepted overflow nowhere.
@@ -442,9 +362,7 @@ async fn files_are_played_together() {
     let mut eth = Recording::default();
     eth.stream(5, "ethusdt@depth", &diff("ETHUSDT", 1, 1, &[(7, 1)], &[]));
     eth.snapshot(6, 1, 3, 3);
-    let replay = Replay::start(&[&Recording::of_btc().0, &eth.0], 0.0)
-        .await
-        .expect("it starts");
+    let replay = Replay::start(&[&Recording::of_btc().0, &eth.0], 0.0).await.expect("it starts");
     get(&replay.exchange, "/sim/start").await;
     assert_eq!(replay.finished().await["linesPlayed"], 4);
     for (symbol, id) in [("BTCUSDT", 10), ("ETHUSDT", 1)] {

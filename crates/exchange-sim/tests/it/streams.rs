@@ -40,10 +40,7 @@ async fn book_built_from_diffs_matches_the_exchange() {
             continue;
         }
         // The last best levels up to this id are the book's.
-        if let Some(ticker) = tickers
-            .iter()
-            .rev()
-            .find(|ticker| ticker["u"].as_u64() <= Some(book.id))
+        if let Some(ticker) = tickers.iter().rev().find(|ticker| ticker["u"].as_u64() <= Some(book.id))
             && ticker["u"].as_u64() >= data["U"].as_u64()
         {
             let best = [("b", "B"), ("a", "A")].map(|(price, size)| (units(&ticker[price]), units(&ticker[size])));
@@ -58,9 +55,7 @@ async fn subscriptions_can_be_listed_and_ended() {
     let exchange = simulated(Limits::default()).await;
     let mut socket = Socket::open(&exchange, "/ws").await;
     let ask = |method: &str, params: Value, id: u64| json!({"method": method, "params": params, "id": id}).to_string();
-    socket
-        .send(&ask("SUBSCRIBE", json!(["ethusdt@trade", "ethusdt@aggTrade"]), 1))
-        .await;
+    socket.send(&ask("SUBSCRIBE", json!(["ethusdt@trade", "ethusdt@aggTrade"]), 1)).await;
     assert_eq!(socket.json().await, json!({"result": null, "id": 1}));
     let (mut trades, mut aggregates) = (Vec::new(), Vec::new());
     while aggregates.len() < 3 {
@@ -133,21 +128,14 @@ async fn every_stream_sends() {
     assert!(received["solusdt@bookTicker"].get("E").is_none());
     assert_eq!(received["solusdt@kline_1s"]["k"]["x"], true);
     assert_eq!(received["solusdt@kline_1M"]["k"]["i"], "1M");
-    assert_eq!(
-        received["solusdt@ticker"].as_object().map(serde_json::Map::len),
-        Some(23)
-    );
+    assert_eq!(received["solusdt@ticker"].as_object().map(serde_json::Map::len), Some(23));
     assert_eq!(received["!miniTicker@arr"][0]["e"], "24hrMiniTicker");
     assert_eq!(received["!ticker@arr"][0]["e"], "24hrTicker");
     let average = &received["solusdt@avgPrice"];
     assert_eq!((&average["e"], &average["i"]), (&json!("avgPrice"), &json!("5m")));
     assert!(units(&average["w"]) > 0 && average["T"].as_i64() <= average["E"].as_i64());
     let opened = received["solusdt@kline_1d@+08:00"]["k"]["t"].as_i64().expect("a time");
-    assert_eq!(
-        opened.rem_euclid(86_400_000),
-        16 * 3_600_000,
-        "a day of eight hours east"
-    );
+    assert_eq!(opened.rem_euclid(86_400_000), 16 * 3_600_000, "a day of eight hours east");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -172,9 +160,7 @@ async fn too_many_requests_end_the_connection() {
 async fn unknown_streams_are_refused() {
     let exchange = simulated(Limits::default()).await;
     let mut socket = Socket::open(&exchange, "/ws").await;
-    for (id, name) in ["not asdfads", "btcusdt@nothing", "btcusdt@ticker_1h", "!ticker_1h@arr"]
-        .into_iter()
-        .enumerate()
+    for (id, name) in ["not asdfads", "btcusdt@nothing", "btcusdt@ticker_1h", "!ticker_1h@arr"].into_iter().enumerate()
     {
         let request = json!({"method": "SUBSCRIBE", "params": ["btcusdt@avgPrice", name], "id": id});
         socket.send(&request.to_string()).await;
@@ -237,10 +223,7 @@ async fn silent_connection_stays_open() {
     exchange.faults().set(&Fault::Silence { on: true });
     let _socket = Socket::open(&exchange, "/ws/btcusdt@depth@100ms").await;
     let sent = exchange.counts().messages_sent;
-    until("a second of diffs is withheld", async || {
-        exchange.counts().messages_sent > sent + 10
-    })
-    .await;
+    until("a second of diffs is withheld", async || exchange.counts().messages_sent > sent + 10).await;
     assert_eq!(exchange.counts().connections, 1);
 }
 
@@ -253,9 +236,7 @@ async fn client_without_pongs_is_disconnected() {
         ..Limits::default()
     })
     .await;
-    let mut stream = tokio::net::TcpStream::connect(exchange.addr())
-        .await
-        .expect("connected");
+    let mut stream = tokio::net::TcpStream::connect(exchange.addr()).await.expect("connected");
     let head = "GET /ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     stream.write_all(head.as_bytes()).await.expect("sent");
     let mut bytes = Vec::new();
@@ -283,16 +264,10 @@ async fn connection_announces_its_end() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn streams_and_connections_are_limited() {
-    let exchange = simulated(Limits {
-        streams_per_connection: 2,
-        connects_per_five_minutes: 2,
-        ..Limits::default()
-    })
-    .await;
+    let exchange =
+        simulated(Limits { streams_per_connection: 2, connects_per_five_minutes: 2, ..Limits::default() }).await;
     let mut socket = Socket::open(&exchange, "/ws/a@trade").await;
-    socket
-        .send(r#"{"method":"SUBSCRIBE","params":["b@trade","c@trade"],"id":9}"#)
-        .await;
+    socket.send(r#"{"method":"SUBSCRIBE","params":["b@trade","c@trade"],"id":9}"#).await;
     let answer = socket.json().await;
     assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(9), &json!(2)));
     let _second = Socket::open(&exchange, "/ws").await;
@@ -327,23 +302,11 @@ async fn closed_candles_match_the_trades() {
         if let (Some(first), Some(last)) = (within.first(), within.last()) {
             assert_eq!((&candle["o"], &candle["c"]), (&first["p"], &last["p"]));
             assert_eq!((&candle["f"], &candle["L"]), (&first["t"], &last["t"]));
-            assert_eq!(
-                units(&candle["h"]),
-                within.iter().map(|trade| units(&trade["p"])).max().expect("trades")
-            );
-            assert_eq!(
-                units(&candle["l"]),
-                within.iter().map(|trade| units(&trade["p"])).min().expect("trades")
-            );
-            assert_eq!(
-                units(&candle["v"]),
-                within.iter().map(|trade| units(&trade["q"])).sum::<i128>()
-            );
-            let bought = within
-                .iter()
-                .filter(|trade| trade["m"] == false)
-                .map(|trade| units(&trade["q"]))
-                .sum::<i128>();
+            assert_eq!(units(&candle["h"]), within.iter().map(|trade| units(&trade["p"])).max().expect("trades"));
+            assert_eq!(units(&candle["l"]), within.iter().map(|trade| units(&trade["p"])).min().expect("trades"));
+            assert_eq!(units(&candle["v"]), within.iter().map(|trade| units(&trade["q"])).sum::<i128>());
+            let bought =
+                within.iter().filter(|trade| trade["m"] == false).map(|trade| units(&trade["q"])).sum::<i128>();
             assert_eq!(units(&candle["V"]), bought);
             compared += within.len();
         }
@@ -356,9 +319,7 @@ async fn stopped_exchange_frees_its_address() {
     let exchange = simulated(Limits::default()).await;
     let mut socket = Socket::open(&exchange, "/ws/btcusdt@trade").await;
     let address = exchange.addr();
-    tokio::time::timeout(crate::support::PATIENCE, exchange.shut_down())
-        .await
-        .expect("it stops");
+    tokio::time::timeout(crate::support::PATIENCE, exchange.shut_down()).await.expect("it stops");
     while socket.text().await.is_some() {}
     assert!(tokio::net::TcpStream::connect(address).await.is_err());
 }

@@ -28,11 +28,7 @@ pub fn simulation() -> Simulation {
 }
 
 pub async fn simulated(limits: Limits) -> Exchange {
-    let settings = Settings {
-        mode: Mode::Simulated(simulation()),
-        limits,
-        ..Settings::default()
-    };
+    let settings = Settings { mode: Mode::Simulated(simulation()), limits, ..Settings::default() };
     tribune_exchange_sim::start(settings).await.expect("it starts")
 }
 
@@ -72,11 +68,7 @@ pub async fn request(address: SocketAddr, method: &str, path: &str, headers: &st
     let _ = stream.read_to_end(&mut bytes).await;
     let text = String::from_utf8(bytes).expect("text");
     let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
-    let status = head
-        .split(' ')
-        .nth(1)
-        .and_then(|status| status.parse().ok())
-        .unwrap_or(0);
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
     let headers: BTreeMap<String, String> = head
         .lines()
         .skip(1)
@@ -84,12 +76,7 @@ pub async fn request(address: SocketAddr, method: &str, path: &str, headers: &st
         .map(|(name, value)| (name.to_lowercase(), value.to_owned()))
         .collect();
     let announced = headers.get("content-length").and_then(|length| length.parse().ok());
-    Reply {
-        status,
-        complete: announced == Some(body.len()),
-        headers,
-        body: body.to_owned(),
-    }
+    Reply { status, complete: announced == Some(body.len()), headers, body: body.to_owned() }
 }
 
 pub struct Socket(pub WebSocketStream<MaybeTlsStream<TcpStream>>);
@@ -135,18 +122,14 @@ pub async fn until(what: &str, condition: impl AsyncFn() -> bool) {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    tokio::time::timeout(PATIENCE, wait)
-        .await
-        .unwrap_or_else(|_| panic!("{what}"));
+    tokio::time::timeout(PATIENCE, wait).await.unwrap_or_else(|_| panic!("{what}"));
 }
 
 /// Decimal text as an integer of 10⁻⁸.
 pub fn units(value: &Value) -> i128 {
     let text = value.as_str().unwrap_or_else(|| panic!("not a text: {value}"));
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    format!("{whole}{fraction:0<8}")
-        .parse()
-        .unwrap_or_else(|_| panic!("not a number: {text}"))
+    format!("{whole}{fraction:0<8}").parse().unwrap_or_else(|_| panic!("not a number: {text}"))
 }
 
 /// A client's book: price to quantity.
@@ -159,10 +142,7 @@ pub struct Book {
 
 impl Book {
     pub fn of(snapshot: &Value) -> Self {
-        let mut book = Self {
-            id: snapshot["lastUpdateId"].as_u64().expect("an id"),
-            ..Self::default()
-        };
+        let mut book = Self { id: snapshot["lastUpdateId"].as_u64().expect("an id"), ..Self::default() };
         set(&mut book.bids, &snapshot["bids"]);
         set(&mut book.asks, &snapshot["asks"]);
         book

@@ -37,10 +37,7 @@ fn ticker_comes_first_and_other_quotes_last() {
 #[test]
 fn asked_kind_comes_before_the_ticker() {
     let found = search(&table(), "solana order flow", 3);
-    assert_eq!(
-        ids(&found),
-        ["analytics:order_flow:SOLUSDT", "ticker:SOLUSDT", "orderbook:SOLUSDT"]
-    );
+    assert_eq!(ids(&found), ["analytics:order_flow:SOLUSDT", "ticker:SOLUSDT", "orderbook:SOLUSDT"]);
     assert_eq!(found[0].coverage, 1.0);
     assert!((found[1].coverage - 1.0 / 3.0).abs() < 1e-6, "{}", found[1].coverage);
 }
@@ -49,15 +46,7 @@ fn asked_kind_comes_before_the_ticker() {
 fn every_market_of_a_query_has_its_documents() {
     let table = table();
     let found = search(&table, "bitcoin vs ethereum spread", 4);
-    assert_eq!(
-        ids(&found),
-        [
-            "orderbook_l1:BTCUSDT",
-            "orderbook_l1:ETHUSDT",
-            "ticker:BTCUSDT",
-            "ticker:ETHUSDT"
-        ]
-    );
+    assert_eq!(ids(&found), ["orderbook_l1:BTCUSDT", "orderbook_l1:ETHUSDT", "ticker:BTCUSDT", "ticker:ETHUSDT"]);
     let found = search(&table, "BTCUSDT, ETHUSDT and SOLUSDC", 3);
     assert_eq!(ids(&found), ["ticker:BTCUSDT", "ticker:ETHUSDT", "ticker:SOLUSDC"]);
     let found = search(&table, "BTC ETH SOL", 3);

@@ -37,11 +37,7 @@ fn ids(found: &[Match]) -> Vec<&str> {
 fn symbol(base: &str, quote: &str, status: SymbolStatus) -> Symbol {
     Symbol {
         status,
-        status_text: Arc::from(if status == SymbolStatus::Trading {
-            "TRADING"
-        } else {
-            "BREAK"
-        }),
+        status_text: Arc::from(if status == SymbolStatus::Trading { "TRADING" } else { "BREAK" }),
         ..Symbol::named(format!("{base}{quote}"), base, quote)
     }
 }
@@ -57,11 +53,7 @@ fn listing<'a>(lines: impl Iterator<Item = &'a str>) -> SymbolTable {
         for base in bases.split(' ') {
             symbols.extend(quotes.split(' ').map(|quote| {
                 let name = quote.trim_matches(['(', ')']);
-                let status = if name == quote {
-                    SymbolStatus::Trading
-                } else {
-                    SymbolStatus::Break
-                };
+                let status = if name == quote { SymbolStatus::Trading } else { SymbolStatus::Break };
                 symbol(base, name, status)
             }));
         }

@@ -13,11 +13,7 @@ fn first(table: &SymbolTable, query: &str) -> String {
 
 #[test]
 fn most_questions_find_their_document_first() {
-    let table = listing(
-        include_str!("exchange.tsv")
-            .lines()
-            .filter(|line| !line.starts_with('#')),
-    );
+    let table = listing(include_str!("exchange.tsv").lines().filter(|line| !line.starts_with('#')));
     assert!(table.len() > 1_000, "{}", table.len());
     let questions: Vec<(&str, &str)> = include_str!("questions.tsv")
         .lines()
@@ -31,12 +27,7 @@ fn most_questions_find_their_document_first() {
         .map(|(query, wanted, found)| format!("{query:?} finds {found}, not {wanted}"))
         .collect();
     let right = questions.len() - wrong.len();
-    assert!(
-        right * 100 >= FLOOR_PERCENT * questions.len(),
-        "{right} of {}:\n{}",
-        questions.len(),
-        wrong.join("\n")
-    );
+    assert!(right * 100 >= FLOOR_PERCENT * questions.len(), "{right} of {}:\n{}", questions.len(), wrong.join("\n"));
 }
 
 fn check(cases: &[(&str, &str)]) {

@@ -42,11 +42,7 @@ impl About {
     }
 
     pub const fn all_markets(quote_asset: Arc<str>) -> Self {
-        Self {
-            symbol: None,
-            base_asset: None,
-            quote_asset,
-        }
+        Self { symbol: None, base_asset: None, quote_asset }
     }
 
     /// The symbol; of all markets their quote asset.
@@ -162,13 +158,7 @@ impl Answer {
             Some(symbol) => format!("{label}{symbol} {what}"),
             None => format!("{label}{what}"),
         };
-        Ok(Self {
-            id: id.document_id()?,
-            title,
-            about,
-            provenance,
-            figures,
-        })
+        Ok(Self { id: id.document_id()?, title, about, provenance, figures })
     }
 
     /// What a tool gives.
@@ -230,11 +220,7 @@ impl Answer {
     /// is the same until the figures change.
     pub(crate) fn fingerprint(&self, id: &DocumentId, snippet: Option<&str>) -> Fingerprint {
         let provenance = &self.provenance;
-        let state = (
-            provenance.book_state,
-            &provenance.book_state_reason,
-            &provenance.clock_note,
-        );
+        let state = (provenance.book_state, &provenance.book_state_reason, &provenance.clock_note);
         let age_ms = snippet.is_none().then_some(provenance.age_ms);
         let times = (&provenance.exchange_time, &provenance.received_time, age_ms);
         match self.figures.kind().version() {

@@ -159,9 +159,7 @@ impl Total {
         let used = || side.clone().take(levels);
         let levels_used = used().count();
         let quantity = used().try_fold(Quantity::ZERO, |sum, level| sum.checked_add(level.quantity));
-        let worth = used().try_fold(Notional::ZERO, |sum, level| {
-            sum.checked_add(level.price.times(level.quantity)?)
-        });
+        let worth = used().try_fold(Notional::ZERO, |sum, level| sum.checked_add(level.price.times(level.quantity)?));
         let is_empty = levels_used == 0;
         Self {
             levels_used,
@@ -249,12 +247,7 @@ impl Middle {
     pub(super) const SHOWN: &'static str = "mid best_bid best_ask spread_bps";
 
     pub(super) const fn of(quotes: &Quotes) -> Self {
-        Self {
-            best_bid: quotes.best_bid,
-            best_ask: quotes.best_ask,
-            mid: quotes.mid,
-            spread_bps: quotes.spread_bps,
-        }
+        Self { best_bid: quotes.best_bid, best_ask: quotes.best_ask, mid: quotes.mid, spread_bps: quotes.spread_bps }
     }
 
     pub(super) fn sentence(&self, about: &About) -> String {
@@ -300,11 +293,7 @@ pub(crate) struct Bests {
 
 impl Bests {
     pub(crate) fn new(bid: Option<Quote>, ask: Option<Quote>, spread_bps: Option<f64>) -> Self {
-        Self {
-            bid,
-            ask,
-            spread_bps: spread_bps.and_then(decimal),
-        }
+        Self { bid, ask, spread_bps: spread_bps.and_then(decimal) }
     }
 
     /// `None` if the book is wrong.
@@ -345,10 +334,7 @@ mod tests {
 
     #[test]
     fn missing_best_prices_say_so() {
-        let best = Quote {
-            price: price("99.5"),
-            quantity_base: quantity("2"),
-        };
+        let best = Quote { price: price("99.5"), quantity_base: quantity("2") };
         let bests = Bests::new(Some(best), None, None);
         let [bid, ask, spread] = bests.figures("BTC", "USDT", 2);
         assert_eq!(bid.value, Some(Amount::new("99.50", "USDT")));

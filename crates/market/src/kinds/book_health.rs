@@ -64,9 +64,7 @@ fn walls(market: &Market, symbol: &Symbol, book: &BookReading) -> KnownWalls {
     };
     let why = book.reason.as_deref().unwrap_or(why);
     let state = book.state.as_str();
-    missing(format!(
-        "walls are told of a live book alone, and this one is {state}: {why}"
-    ))
+    missing(format!("walls are told of a live book alone, and this one is {state}: {why}"))
 }
 
 impl Figures for BookHealth {
@@ -113,9 +111,7 @@ mod tests {
         let received = Moment::now(&tribune_core::SystemClock);
         let view = |best_bid: i64, wall: &str| {
             let bids: Vec<(String, &str)> = (0..30).map(|down| ((best_bid - down).to_string(), "2")).collect();
-            let bids = bids
-                .iter()
-                .map(|(price, size)| (&**price, if price == "900" { wall } else { *size }));
+            let bids = bids.iter().map(|(price, size)| (&**price, if price == "900" { wall } else { *size }));
             let best_ask = (best_bid + 2).to_string();
             BookView {
                 symbol: "BTCUSDT".into(),
@@ -134,10 +130,7 @@ mod tests {
         let now = watch.walls_in(&view(909, "80"), &tape, 6_500);
         // Mid 910: 10/910.
         assert_eq!((now.walls.len(), now.walls[0].distance_bps), (1, Some(-109.8901)));
-        assert_eq!(
-            (now.walls[0].quantity_base.to_string(), now.walls[0].age_ms),
-            ("80".to_owned(), 6_500)
-        );
+        assert_eq!((now.walls[0].quantity_base.to_string(), now.walls[0].age_ms), ("80".to_owned(), 6_500));
         // A wall that has gone is left out; the book that was read stays unchanged.
         assert!(watch.walls_in(&view(909, "2"), &tape, 6_500).walls.is_empty());
         assert_eq!(watch.walls(), before);

@@ -86,9 +86,8 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
         }
     };
     let quotes = quotes(&book.view.depth);
-    let volatility = klines
-        .map_err(|_| Unavailable::Unknown("the past day"))
-        .and_then(|klines| last_day(market.closed(&klines)));
+    let volatility =
+        klines.map_err(|_| Unavailable::Unknown("the past day")).and_then(|klines| last_day(market.closed(&klines)));
     let value = ticker.as_ref().map(|ticker| &ticker.value);
     let last = value.and_then(|value| value.last);
     let unpriced = match (value, &note) {
@@ -102,15 +101,10 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
     let reasons = [
         ("last_price", unpriced),
         ("mid", of_book.map(|reason| reason.to_string())),
-        (
-            "realised_volatility_24h_pct",
-            volatility.as_ref().err().map(ToString::to_string),
-        ),
+        ("realised_volatility_24h_pct", volatility.as_ref().err().map(ToString::to_string)),
     ];
     let reasons = reasons.into_iter();
-    let reasons: BTreeMap<_, _> = reasons
-        .filter_map(|(figure, why)| Some((figure.to_owned(), why?)))
-        .collect();
+    let reasons: BTreeMap<_, _> = reasons.filter_map(|(figure, why)| Some((figure.to_owned(), why?))).collect();
     let known = quotes.as_ref().ok();
     let volatility = volatility.as_ref().ok();
     let traded = value.filter(|_| last.is_some());

@@ -81,13 +81,11 @@ fn beyond_rules(symbol: &Symbol, size: Size, worked: &Cost) -> Option<String> {
     let (base, quote) = (&symbol.base, &symbol.quote);
     let least_worth = symbol.min_notional.filter(|least| worked.filled_quote < *least);
     let least = symbol.min_quantity.filter(|least| worked.filled_base < least.decimal());
-    let most = symbol
-        .max_quantity
-        .filter(|most| !most.is_zero() && worked.filled_base > most.decimal());
+    let most = symbol.max_quantity.filter(|most| !most.is_zero() && worked.filled_base > most.decimal());
     let step = match size {
-        Size::Base(asked) => symbol
-            .step_size
-            .filter(|step| asked.units().checked_rem(step.units()).is_some_and(|rest| rest != 0)),
+        Size::Base(asked) => {
+            symbol.step_size.filter(|step| asked.units().checked_rem(step.units()).is_some_and(|rest| rest != 0))
+        }
         Size::Quote(_) => None,
     };
     let notes = [
@@ -192,18 +190,13 @@ fn row(size: Notional, cost: &Cost, pair: &Pair, most: f64) -> Vec<(Column, Cell
     let average = cost.vwap.round_dp(pair.price_places as u32 + 2).normalize();
     let average = padded(&average.to_string(), pair.price_places + 2);
     let share = cost.cost_bps.filter(|_| most > 0.0).map(|bps| bps / most);
-    let money = cost
-        .cost_quote
-        .map(|money| money.round_dp(cost_places(size)).normalize());
+    let money = cost.cost_quote.map(|money| money.round_dp(cost_places(size)).normalize());
     let quote = &pair.quote;
     vec![
         (words("Order"), side_cell(cost.side)),
         (numbers(format!("Size ({quote})")), cell(size.to_string())),
         (numbers(format!("Average price ({quote})")), cell(average)),
-        (
-            numbers("From mid (bps)"),
-            barred(cell(or_unknown(cost.exact_slippage_bps.map(ratio))), share),
-        ),
+        (numbers("From mid (bps)"), barred(cell(or_unknown(cost.exact_slippage_bps.map(ratio))), share)),
         (numbers(format!("Cost ({quote})")), cell(or_unknown(money))),
         (numbers("Levels"), cell(cost.levels_used.to_string())),
         (words("Filled"), filled(cost, pair)),
@@ -213,11 +206,7 @@ fn row(size: Notional, cost: &Cost, pair: &Pair, most: f64) -> Vec<(Column, Cell
 /// Of large sums the hundredths are enough; of small ones as many digits count.
 fn cost_places(size: Notional) -> u32 {
     let whole_digits = size.decimal().trunc().to_string().len() as u32;
-    if size.decimal() >= Decimal::ONE_HUNDRED {
-        8u32.saturating_sub(whole_digits).max(2)
-    } else {
-        PLACES
-    }
+    if size.decimal() >= Decimal::ONE_HUNDRED { 8u32.saturating_sub(whole_digits).max(2) } else { PLACES }
 }
 
 fn filled(cost: &Cost, pair: &Pair) -> Cell {
@@ -252,10 +241,7 @@ mod tests {
         let book = depth(&[("99", "10")], &[("100", "10")]);
         for (size, told) in [
             (Size::Base(quantity("1.001")), None),
-            (
-                Size::Base(quantity("1.0005")),
-                Some("steps of 0.001 BTC, and this is none"),
-            ),
+            (Size::Base(quantity("1.0005")), Some("steps of 0.001 BTC, and this is none")),
             (Size::Base(quantity("0.0105")), Some("steps of 0.001 BTC")),
             (
                 Size::Base(quantity("0.009")),
@@ -275,20 +261,12 @@ mod tests {
     }
 
     fn rows(panel: &Panel) -> Vec<Vec<String>> {
-        let Content::Table(Table { rows, .. }) = &panel.content else {
-            panic!("{panel:?}")
-        };
-        rows.iter()
-            .map(|row| row.iter().map(|cell| cell.text.clone()).collect())
-            .collect()
+        let Content::Table(Table { rows, .. }) = &panel.content else { panic!("{panel:?}") };
+        rows.iter().map(|row| row.iter().map(|cell| cell.text.clone()).collect()).collect()
     }
 
     fn bitcoin() -> Pair {
-        Pair {
-            base: "BTC".to_owned(),
-            quote: "USDT".to_owned(),
-            price_places: 2,
-        }
+        Pair { base: "BTC".to_owned(), quote: "USDT".to_owned(), price_places: 2 }
     }
 
     #[test]
@@ -299,10 +277,7 @@ mod tests {
         // 2 · 1.5 = 3. All asks: 101 + 204 = 305 for 3: 101.666…; 166.67 bps; 3 · 1.666… = 5.
         let rows = rows(&table);
         assert_eq!(rows[0], ["Buy", "203", "101.5000", "150.00", "3", "2", "yes"]);
-        assert_eq!(
-            rows[1],
-            ["Buy", "1000", "101.6667", "166.67", "5", "2", "no, only 305 USDT"]
-        );
+        assert_eq!(rows[1], ["Buy", "1000", "101.6667", "166.67", "5", "2", "no, only 305 USDT"]);
         // Selling 203: 99 and 104 of 98: 203/(1 + 104/98) = 203/2.0612… = 98.4851….
         assert_eq!(rows[2][..3], ["Sell", "203", "98.4851"]);
         // 100 − 98.48514… of 100.
@@ -321,9 +296,7 @@ mod tests {
     fn dearest_order_has_the_longest_bar() {
         let book = depth(&[("99", "1"), ("98", "2")], &[("101", "1"), ("102", "2")]);
         let panel = cost_table(&book, &bitcoin(), &[money("101"), money("203")]);
-        let Content::Table(table) = &panel.content else {
-            panic!()
-        };
+        let Content::Table(table) = &panel.content else { panic!() };
         let shares: Vec<f64> = table.rows.iter().filter_map(|row| row[3].share).collect();
         // 101 costs 100 bps, 203 costs 150; selling 203 is the dearest.
         assert_eq!(shares.len(), 4);
@@ -339,10 +312,7 @@ mod tests {
             (depth(&[("1", "1")], &[]), "no asks"),
         ] {
             let panel = cost_table(&book, &bitcoin(), &sizes("USDT", None));
-            assert!(
-                matches!(&panel.content, Content::Missing(reason) if reason.contains(why)),
-                "{panel:?}"
-            );
+            assert!(matches!(&panel.content, Content::Missing(reason) if reason.contains(why)), "{panel:?}");
         }
     }
 }

@@ -104,10 +104,7 @@ impl SizedCost {
         let quote = page.quote();
         vec![
             (words("Order"), side_cell(self.side)),
-            (
-                numbers(format!("Size ({quote})")),
-                cell(self.notional_quote.to_string()),
-            ),
+            (numbers(format!("Size ({quote})")), cell(self.notional_quote.to_string())),
             (numbers(format!("Average price ({quote})")), cell(self.vwap.to_string())),
             (numbers("Cost (bps of mid)"), number(self.cost_bps)),
             (words("Filled"), known),
@@ -132,10 +129,7 @@ impl Figures for MarketDepth {
                 true => "",
                 false => " (at least: the book is not known that far)",
             };
-            format!(
-                "Within {} basis points of mid: {bids}, {asks}{least}.",
-                band.distance_bps
-            )
+            format!("Within {} basis points of mid: {bids}, {asks}{least}.", band.distance_bps)
         });
         let costs = [Action::Buy, Action::Sell].into_iter();
         let costs = costs.filter_map(|side| cost_sentence(about, &self.cost_to_trade.rows, side));
@@ -188,22 +182,16 @@ fn cost_sentence(about: &About, costs: &[SizedCost], side: Action) -> Option<Str
         Action::Sell => "Selling",
     };
     let quote = about.quote();
-    let (known, beyond): (Vec<_>, Vec<_>) = costs
-        .iter()
-        .filter(|cost| cost.side == side)
-        .partition(|cost| cost.is_known());
-    let each = known
-        .iter()
-        .map(|cost| format!("{} for {} {quote}", or_unknown(cost.cost_bps), cost.notional_quote));
+    let (known, beyond): (Vec<_>, Vec<_>) =
+        costs.iter().filter(|cost| cost.side == side).partition(|cost| cost.is_known());
+    let each = known.iter().map(|cost| format!("{} for {} {quote}", or_unknown(cost.cost_bps), cost.notional_quote));
     let each = each.reduce(|all, one| format!("{all}, {one}"))?;
     let beyond = beyond.first().map(|cost| {
         let size = cost.notional_quote;
         format!(" {size} {quote} is more than the known levels hold.")
     });
     let beyond = beyond.unwrap_or_default();
-    Some(format!(
-        "{verb} now costs, in basis points against mid and without fees: {each}.{beyond}"
-    ))
+    Some(format!("{verb} now costs, in basis points against mid and without fees: {each}.{beyond}"))
 }
 
 pub(super) fn bands_panel(bands: &[Band], page: &Page<'_>) -> Panel {
@@ -215,14 +203,8 @@ pub(super) fn bands_panel(bands: &[Band], page: &Page<'_>) -> Panel {
         };
         vec![
             (numbers("Within (bps of mid)"), cell(band.distance_bps.to_string())),
-            (
-                numbers(format!("Bids ({quote})")),
-                cell(band.bid_notional_quote.to_string()),
-            ),
-            (
-                numbers(format!("Asks ({quote})")),
-                cell(band.ask_notional_quote.to_string()),
-            ),
+            (numbers(format!("Bids ({quote})")), cell(band.bid_notional_quote.to_string())),
+            (numbers(format!("Asks ({quote})")), cell(band.ask_notional_quote.to_string())),
             (numbers("Imbalance"), number(band.imbalance)),
             (words("Known"), known),
         ]

@@ -73,10 +73,7 @@ fn answer(market: &Market, symbol: &Symbol, reading: &TradesReading, window_secs
 fn covered(reading: &TradesReading, window: Window) -> Window {
     Window {
         // All from a time on is all after the millisecond before.
-        start_ms: reading
-            .complete_from
-            .saturating_sub(1)
-            .clamp(window.start_ms, window.end_ms),
+        start_ms: reading.complete_from.saturating_sub(1).clamp(window.start_ms, window.end_ms),
         end_ms: window.end_ms,
     }
 }
@@ -180,10 +177,8 @@ pub(super) fn flow_panel(
         let why = flow.reason().unwrap_or_default().to_owned();
         return panel("flow", title, Width::Half, Content::Missing(why));
     };
-    let net = Figure {
-        tone: net_tone(flow),
-        ..Figure::new("Net flow", page.size(signed(&flow.net_flow_base.to_string())))
-    };
+    let net =
+        Figure { tone: net_tone(flow), ..Figure::new("Net flow", page.size(signed(&flow.net_flow_base.to_string()))) };
     let figures = std::iter::once(net).chain(sums(flow, page)).chain(beside).collect();
     let window = seconds(covered_secs.unwrap_or(flow.window_secs));
     let missing = match flow.complete {
@@ -203,10 +198,7 @@ fn seconds(seconds: f64) -> String {
 }
 
 fn sums(flow: &TradeFlow, page: &Page<'_>) -> Vec<Figure> {
-    let taken = |label: &str, volume: Quantity, tone: Tone| Figure {
-        tone,
-        ..Figure::new(label, page.size(volume))
-    };
+    let taken = |label: &str, volume: Quantity, tone: Tone| Figure { tone, ..Figure::new(label, page.size(volume)) };
     let why = flow.reason.as_ref().map(ToString::to_string);
     let why = why.as_deref().unwrap_or("it could not be computed");
     let rate = flow.orders_per_sec.map(|rate| Amount::plain(rate.to_string()));

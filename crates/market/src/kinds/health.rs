@@ -56,12 +56,10 @@ fn answer(
         quotes.spread_bps.ok_or(unknown)
     });
     let near = band(depth, BAND_BPS);
-    let flow = trades
-        .ok_or(Unavailable::Unknown("the trade flow"))
-        .and_then(|reading| {
-            let window = Window::last(FLOW_SECS, reading.until);
-            trade_flow(&reading.trades, window, reading.complete_from)
-        });
+    let flow = trades.ok_or(Unavailable::Unknown("the trade flow")).and_then(|reading| {
+        let window = Window::last(FLOW_SECS, reading.until);
+        trade_flow(&reading.trades, window, reading.complete_from)
+    });
     let score = health(&HealthInputs {
         spread_bps: spread.clone(),
         band: near.as_ref().map_err(Clone::clone),
@@ -122,12 +120,7 @@ impl Figures for MarketHealth {
 }
 
 fn sentence(part: &Component) -> String {
-    let Component {
-        name,
-        weight,
-        input_unit,
-        ..
-    } = part;
+    let Component { name, weight, input_unit, .. } = part;
     match part.score {
         Some(points) => {
             let input = or_unknown(part.input);

@@ -120,10 +120,7 @@ pub async fn exchange(market: &Market) -> Result<Exchange> {
     let mut quotes: Vec<(&Arc<str>, usize)> = quotes.into_iter().collect();
     quotes.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
     let (used, budget) = market.rest.governor().used();
-    let asset = |(asset, symbols): (&Arc<str>, usize)| QuoteAsset {
-        asset: asset.clone(),
-        symbols,
-    };
+    let asset = |(asset, symbols): (&Arc<str>, usize)| QuoteAsset { asset: asset.clone(), symbols };
     Ok(Exchange {
         provenance: Provenance::new(market, Origin::Rest, None, market.symbols_loaded()),
         figures: ExchangeFigures {

@@ -94,20 +94,13 @@ pub struct Range {
 
 impl Range {
     pub const fn newest(interval: Interval, limit: usize) -> Self {
-        Self {
-            interval,
-            limit,
-            start: None,
-            end: None,
-        }
+        Self { interval, limit, start: None, end: None }
     }
 }
 
 pub async fn load(market: &Market, symbol: &str, range: Range) -> Result<Answer> {
     if range.start.zip(range.end).is_some_and(|(start, end)| start > end) {
-        return Err(Error::invalid_argument(
-            "start_time is after end_time: give the earlier one as start_time",
-        ));
+        return Err(Error::invalid_argument("start_time is after end_time: give the earlier one as start_time"));
     }
     let symbol = market.symbol(symbol).await?;
     let query = KlinesQuery {
@@ -278,10 +271,7 @@ impl Figures for Klines {
         let highest = rows.iter().map(|row| row.high).max()?;
         let lowest = rows.iter().map(|row| row.low).min()?;
         let label = if self.is_open() { "Last price" } else { "Last close" };
-        let figures = vec![
-            Figure::new("Highest", page.money(highest)),
-            Figure::new("Lowest", page.money(lowest)),
-        ];
+        let figures = vec![Figure::new("Highest", page.money(highest)), Figure::new("Lowest", page.money(lowest))];
         let mut headline = page.headline(label, page.money(last.close), figures);
         headline.change = change(first.open, last.close, format!("% over {}", counted(rows.len())));
         // A price of the past is not as young as the answer that has it.
@@ -333,10 +323,7 @@ pub(super) fn change(from: Price, to: Price, unit: String) -> Option<(Amount, To
     let share = to.checked_sub(from)?.checked_div(from)?;
     let percent = share.checked_mul(Decimal::ONE_HUNDRED)?;
     let percent = percent.round_dp(RATIO_PLACES).normalize();
-    Some((
-        Amount::new(signed(&percent.to_string()), unit),
-        tone_of(percent.to_f64()),
-    ))
+    Some((Amount::new(signed(&percent.to_string()), unit), tone_of(percent.to_f64())))
 }
 
 #[cfg(test)]

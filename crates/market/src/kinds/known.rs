@@ -14,10 +14,7 @@ pub enum Known<T> {
 
 impl<T> Known<T> {
     pub fn missing(reason: impl ToString) -> Self {
-        Self::Missing {
-            value: (),
-            reason: reason.to_string(),
-        }
+        Self::Missing { value: (), reason: reason.to_string() }
     }
 
     pub const fn value(&self) -> Option<&T> {

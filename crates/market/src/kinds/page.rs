@@ -18,12 +18,7 @@ pub(crate) struct Page<'a> {
 
 impl<'a> Page<'a> {
     pub(crate) fn of(about: &'a About, provenance: &'a Provenance) -> Self {
-        Self {
-            about,
-            provenance,
-            age_ms: provenance.age_ms,
-            last_price: None,
-        }
+        Self { about, provenance, age_ms: provenance.age_ms, last_price: None }
     }
 
     pub(crate) fn base(&self) -> &'a str {
@@ -81,10 +76,7 @@ pub(super) fn number(value: Option<f64>) -> Cell {
 
 /// A cell with a bar behind it, which is as long as a share from 0 to 1.
 pub(super) fn barred(cell: Cell, share: Option<f64>) -> Cell {
-    Cell {
-        share: share.map(|share| share.clamp(0.0, 1.0)),
-        ..cell
-    }
+    Cell { share: share.map(|share| share.clamp(0.0, 1.0)), ..cell }
 }
 
 /// A table whose rows name the columns of their cells.
@@ -94,12 +86,7 @@ pub(super) fn listing(
     rows: Vec<Vec<(Column, Cell)>>,
     note: impl Into<String>,
 ) -> Panel {
-    let columns = rows
-        .first()
-        .into_iter()
-        .flatten()
-        .map(|(column, _)| column.clone())
-        .collect();
+    let columns = rows.first().into_iter().flatten().map(|(column, _)| column.clone()).collect();
     let cells = |row: Vec<(Column, Cell)>| row.into_iter().map(|(_, cell)| cell).collect();
     let rows = rows.into_iter().map(cells).collect();
     noted(panel(key, title, Width::Whole, table(columns, rows)), note)
@@ -125,9 +112,6 @@ impl Page<'_> {
         let symbol = tribune_binance::model::Symbol::named("BTCUSDT", "BTC", "USDT");
         let provenance = serde_json::json!({"venue": "binance", "source": "rest", "exchange_time": as_of,
             "received_time": as_of, "age_ms": age_ms});
-        Example {
-            about: About::symbol(&symbol),
-            provenance: serde_json::from_value(provenance).expect("a provenance"),
-        }
+        Example { about: About::symbol(&symbol), provenance: serde_json::from_value(provenance).expect("a provenance") }
     }
 }

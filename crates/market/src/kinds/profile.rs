@@ -36,11 +36,7 @@ impl Row for ProfileRow {
         (self.low, self.volume_base, self.share)
     }
     fn from_cells((low, volume_base, share): Self::Cells) -> Self {
-        Self {
-            low,
-            volume_base,
-            share,
-        }
+        Self { low, volume_base, share }
     }
 }
 
@@ -56,10 +52,8 @@ impl Past {
     pub(super) async fn load(market: &Market, symbol: &Symbol, hours: u32) -> Result<Self> {
         let window = Window::last(hours * 3_600, market.exchange_now());
         let fine = [Interval::M1, Interval::M3, Interval::M5, Interval::M15];
-        let interval = fine
-            .into_iter()
-            .find(|interval| window.millis() / interval.millis() < 1_000)
-            .unwrap_or(Interval::M30);
+        let interval =
+            fine.into_iter().find(|interval| window.millis() / interval.millis() < 1_000).unwrap_or(Interval::M30);
         let query = KlinesQuery {
             interval,
             limit: 1_000,
@@ -67,11 +61,7 @@ impl Past {
             start: tribune_binance::candles::open_time(interval, window.start_ms),
             end: None,
         };
-        Ok(Self {
-            candles: market.rest.klines(&symbol.name, &query).await.map_err(exchange_error)?,
-            window,
-            interval,
-        })
+        Ok(Self { candles: market.rest.klines(&symbol.name, &query).await.map_err(exchange_error)?, window, interval })
     }
 
     pub(super) fn provenance(&self, market: &Market) -> Provenance {
@@ -150,14 +140,7 @@ impl Figures for Profile {
 
     fn sentences(&self, about: &About) -> Vec<String> {
         let (name, quote, hours) = (about.name(), about.quote(), self.hours);
-        let VolumeProfile {
-            poc,
-            poc_low,
-            poc_high,
-            vah,
-            val,
-            ..
-        } = &self.profile;
+        let VolumeProfile { poc, poc_low, poc_high, vah, val, .. } = &self.profile;
         let share = or_unknown(self.profile.value_area_share.map(percent));
         let vwap = or_unknown(self.profile.vwap);
         let mut sentences = vec![
@@ -243,10 +226,7 @@ mod tests {
         let now = Moment::now(&tribune_core::SystemClock);
         // One hour, of which candles begin with minute 54: six of 60.
         let past = |first: i64| Past {
-            window: Window {
-                start_ms: 0,
-                end_ms: 3_600_000,
-            },
+            window: Window { start_ms: 0, end_ms: 3_600_000 },
             interval: Interval::M1,
             candles: Arc::new(Stamped {
                 value: (first..60).map(|at| minute(at, ["5"; 4], "2")).collect(),

@@ -177,11 +177,8 @@ impl Summary {
 
     fn headline(&self, page: &Page<'_>) -> Headline {
         let count = |label: &str, count: usize| Figure::new(label, Amount::plain(count.to_string()));
-        let mut figures = vec![
-            count("Markets", self.markets_counted),
-            count("Rose", self.rose),
-            count("Fell", self.fell),
-        ];
+        let mut figures =
+            vec![count("Markets", self.markets_counted), count("Rose", self.rose), count("Fell", self.fell)];
         let share = self.volume_share_of_first_10_pct.and_then(plain);
         figures.extend(share.map(|share| Figure::new("Of it the first ten", Amount::new(share, "%"))));
         let traded = self.quote_volume.map(|money| page.money(sum(&money.to_string())));
@@ -278,9 +275,7 @@ impl Figures for AllMarkets {
         let (count, quote, covers) = (self.summary.markets_counted, about.quote(), self.summary.covers);
         let (most, gains) = (shares(first(&self.most_traded)), moves(first(&self.gainers)));
         let losses = moves(first(&self.losers));
-        Some(format!(
-            "{count} {quote} markets over {covers}: volume {most}; gains {gains}; losses {losses}."
-        ))
+        Some(format!("{count} {quote} markets over {covers}: volume {most}; gains {gains}; losses {losses}."))
     }
 
     fn headline(&self, page: &Page<'_>) -> Option<Headline> {
@@ -313,32 +308,17 @@ fn markets_panel(key: &'static str, title: &str, markets: &Table<RankedMarket>, 
 fn row(market: &RankedMarket, money: &str) -> Vec<(Column, Cell)> {
     let percent = |number: Option<f64>| number.and_then(plain).map(|number| padded(&number, PERCENT_PLACES));
     let ticker = MarketId::new(Kind::Ticker, market.symbol.clone()).document_id();
-    let name = Cell {
-        link: ticker.ok().map(|id| id.to_string()),
-        ..cell(&*market.symbol)
-    };
+    let name = Cell { link: ticker.ok().map(|id| id.to_string()), ..cell(&*market.symbol) };
     let change = percent(market.price_change_pct).map_or_else(dash, |change| signed(&change));
     let share = cell(percent(market.volume_share_pct).unwrap_or_else(dash));
     let range = percent(market.range_pct).unwrap_or_else(dash);
     vec![
         (words("Market"), name),
-        (
-            numbers(format!("Last price ({money})")),
-            cell(market.last_price.to_string()),
-        ),
-        (
-            numbers("24 h change (%)"),
-            toned(change, tone_of(market.price_change_pct)),
-        ),
+        (numbers(format!("Last price ({money})")), cell(market.last_price.to_string())),
+        (numbers("24 h change (%)"), toned(change, tone_of(market.price_change_pct))),
         (numbers("24 h range (%)"), cell(range)),
-        (
-            numbers(format!("24 h worth ({money})")),
-            cell(sum(&market.quote_volume.to_string())),
-        ),
-        (
-            numbers("Share (%)"),
-            barred(share, market.volume_share_pct.map(|share| share / 100.0)),
-        ),
+        (numbers(format!("24 h worth ({money})")), cell(sum(&market.quote_volume.to_string()))),
+        (numbers("Share (%)"), barred(share, market.volume_share_pct.map(|share| share / 100.0))),
     ]
 }
 
@@ -379,9 +359,7 @@ mod tests {
         let panels = figures.panels(&page);
         let [panel] = &panels[..] else { panic!("{panels:?}") };
         assert_eq!((&*panel.title, panel.key), ("Gainers", "markets"));
-        let Content::Table(tribune_page::Table { rows, .. }) = &panel.content else {
-            panic!("{panel:?}")
-        };
+        let Content::Table(tribune_page::Table { rows, .. }) = &panel.content else { panic!("{panel:?}") };
         let text = |row: usize| -> Vec<&str> { rows[row].iter().map(|cell| &*cell.text).collect() };
         assert_eq!(text(0), ["AAAUSDT", "1.5", "+2.5000", "3.0000", "10.5", "100.0000"]);
         assert_eq!(text(1)[2..4], ["–", "–"]);

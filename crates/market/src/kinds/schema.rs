@@ -82,9 +82,8 @@ fn figures<F: JsonSchema>() -> (JsonObject, Vec<String>) {
     let of = |name: &str| schema.as_object().and_then(|schema| schema.get(name));
     let properties = of("properties").and_then(Value::as_object).into_iter().flatten();
     let named = properties.filter(|(name, _)| is_named(name));
-    let properties: Map<String, Value> = named
-        .map(|(name, schema)| (name.clone(), json!({"type": types(schema)})))
-        .collect();
+    let properties: Map<String, Value> =
+        named.map(|(name, schema)| (name.clone(), json!({"type": types(schema)}))).collect();
     let required = of("required").and_then(Value::as_array).into_iter().flatten();
     let required = required.filter_map(Value::as_str).filter(|name| is_named(name));
     (properties, required.map(str::to_owned).collect())
@@ -93,9 +92,7 @@ fn figures<F: JsonSchema>() -> (JsonObject, Vec<String>) {
 /// Whether a schema names the figure: what only explains others is left to the answer.
 fn is_named(name: &str) -> bool {
     !["standing", "note", "reason", "basis", "start_ms", "end_ms"].contains(&name)
-        && !["_standing", "_listed", "_cut", "_levels_known", "_counts"]
-            .iter()
-            .any(|ending| name.ends_with(ending))
+        && !["_standing", "_listed", "_cut", "_levels_known", "_counts"].iter().any(|ending| name.ends_with(ending))
 }
 
 /// `"string"`, or `["string", "null"]` where there are several.
@@ -111,11 +108,7 @@ fn types(schema: &Value) -> Value {
 
 fn types_of(schema: &Value) -> Vec<&str> {
     let listed = |name: &str| schema.get(name).and_then(Value::as_array).into_iter().flatten();
-    let own = schema
-        .get("type")
-        .into_iter()
-        .chain(listed("type"))
-        .filter_map(Value::as_str);
+    let own = schema.get("type").into_iter().chain(listed("type")).filter_map(Value::as_str);
     let constant = schema.get("const").into_iter().chain(listed("enum"));
     let words = constant.filter(|value| value.is_string()).map(|_| "string");
     let alternatives = listed("anyOf").chain(listed("oneOf")).flat_map(types_of);

@@ -48,14 +48,7 @@ pub(crate) fn found_all(market: &Market, money: &str) -> Option<Found> {
     let sentence = snippet(&answer)?;
     let title = answer.title.trim_start_matches("SIMULATED ").to_owned();
     let silent_ms = Some(answer.provenance.age_ms);
-    Some(labelled(
-        market,
-        Kind::Markets,
-        &title,
-        &sentence,
-        silent_ms,
-        Some(answer),
-    ))
+    Some(labelled(market, Kind::Markets, &title, &sentence, silent_ms, Some(answer)))
 }
 
 /// What is said before anything else, because snippets are cut: that it is simulated, and that it is old.
@@ -97,9 +90,9 @@ fn traded(market: &Market, symbol: &Symbol, kind: Kind) -> (Option<Answer>, Opti
     let sentence = day.as_ref().and_then(|day| day_sentence(day, symbol, kind));
     let sentence = sentence.or_else(|| match kind {
         // What was traded or is offered tells a price too.
-        Kind::Ticker => [Kind::Trades, Kind::OrderBookL1]
-            .into_iter()
-            .find_map(|kind| snippet(&at_hand(market, symbol, kind)?)),
+        Kind::Ticker => {
+            [Kind::Trades, Kind::OrderBookL1].into_iter().find_map(|kind| snippet(&at_hand(market, symbol, kind)?))
+        }
         _ => None,
     });
     (day, sentence)

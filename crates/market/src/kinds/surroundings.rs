@@ -37,11 +37,7 @@ impl Surroundings {
             (bids.take(LEVELS).collect(), asks.take(LEVELS).collect())
         });
         let is_empty = minutes.is_empty() && bids.is_empty() && asks.is_empty();
-        (!is_empty).then(|| Self {
-            minutes: minutes.into(),
-            bids: bids.into(),
-            asks: asks.into(),
-        })
+        (!is_empty).then(|| Self { minutes: minutes.into(), bids: bids.into(), asks: asks.into() })
     }
 
     #[cfg(test)]
@@ -105,22 +101,14 @@ mod tests {
         tape.opened(30_000);
         // Of the first minute only a half was seen.
         tape.push(trade(1, 40_000, "9", "1", Buyer), false);
-        for (id, time, at) in [
-            (2, 60_000, "10"),
-            (3, 61_000, "12"),
-            (4, 119_999, "11"),
-            (5, 120_000, "13"),
-        ] {
+        for (id, time, at) in [(2, 60_000, "10"), (3, 61_000, "12"), (4, 119_999, "11"), (5, 120_000, "13")] {
             tape.push(trade(id, time, at, "0.5", Buyer), false);
         }
         let minutes = minutes(&tape, 121_000);
         assert_eq!(minutes.len(), 2);
         let first = &minutes[0];
         assert_eq!((first.open_time, first.volume), (60_000, quantity("1.5")));
-        assert_eq!(
-            [first.open, first.high, first.low, first.close],
-            ["10", "12", "10", "11"].map(price)
-        );
+        assert_eq!([first.open, first.high, first.low, first.close], ["10", "12", "10", "11"].map(price));
         assert_eq!((minutes[1].open_time, minutes[1].close), (120_000, price("13")));
     }
 }

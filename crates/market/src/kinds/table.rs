@@ -100,11 +100,7 @@ impl<R: Row> Table<R> {
 impl<R> From<Vec<R>> for Table<R> {
     /// All of them.
     fn from(rows: Vec<R>) -> Self {
-        Self {
-            rows,
-            dropped: 0,
-            keep: Keep::First,
-        }
+        Self { rows, dropped: 0, keep: Keep::First }
     }
 }
 
@@ -137,10 +133,7 @@ struct Wire<'a, C> {
 
 impl<R: Row> Serialize for Table<R> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let wire = Wire {
-            columns: R::COLUMNS,
-            rows: self.rows.iter().map(Row::cells).collect(),
-        };
+        let wire = Wire { columns: R::COLUMNS, rows: self.rows.iter().map(Row::cells).collect() };
         wire.serialize(serializer)
     }
 }

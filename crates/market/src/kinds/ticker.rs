@@ -126,10 +126,7 @@ fn last_day(market: &Market, symbol: &Symbol) -> Option<Stamped<rest::Ticker>> {
     let ticker = rest::Ticker {
         symbol: symbol.name.clone(),
         price_change: change,
-        price_change_percent: change
-            .checked_div(day.open.decimal())?
-            .checked_mul(Decimal::ONE_HUNDRED)?
-            .round_dp(3),
+        price_change_percent: change.checked_div(day.open.decimal())?.checked_mul(Decimal::ONE_HUNDRED)?.round_dp(3),
         average: None,
         open: Some(day.open),
         high: Some(day.high),
@@ -162,10 +159,7 @@ fn answer(
     note: Option<String>,
 ) -> Result<Answer> {
     let provenance = Provenance::new(market, origin, stamped.exchange_time, stamped.received);
-    let figures = Ticker {
-        note,
-        ..Ticker::from(&stamped.value)
-    };
+    let figures = Ticker { note, ..Ticker::from(&stamped.value) };
     Answer::new(Kind::Ticker, symbol, provenance, figures)
 }
 
@@ -214,9 +208,7 @@ fn missing(ticker: &rest::Ticker) -> Option<String> {
     let no_asks = ticker.quote().is_some_and(|quote| quote.ask.is_none());
     let reasons = [
         ticker.last.is_none().then(|| "nothing was ever traded".to_owned()),
-        counted(ticker)
-            .is_none()
-            .then(|| "the trades were not counted".to_owned()),
+        counted(ticker).is_none().then(|| "the trades were not counted".to_owned()),
         no_bids.then(|| Unavailable::NoBids.to_string()),
         no_asks.then(|| Unavailable::NoAsks.to_string()),
     ];
@@ -349,15 +341,9 @@ mod tests {
         let moved = ticker().after_trade(price("110"));
         // (110 − 80)/80 = 37.5 %.
         assert_eq!(moved.price_change_pct, Some(37.5));
-        assert_eq!(
-            (moved.high_price, moved.low_price),
-            (Some(price("110")), ticker().low_price)
-        );
+        assert_eq!((moved.high_price, moved.low_price), (Some(price("110")), ticker().low_price));
         let fallen = ticker().after_trade(price("60"));
-        assert_eq!(
-            (fallen.price_change_pct, fallen.low_price),
-            (Some(-25.0), Some(price("60")))
-        );
+        assert_eq!((fallen.price_change_pct, fallen.low_price), (Some(-25.0), Some(price("60"))));
         // An open of nothing has no change; what was known stays.
         let mut odd = ticker();
         odd.open_price = Some(Price::from_units(0));
@@ -387,14 +373,7 @@ mod tests {
         assert!(unknown.get("best_bid").is_none());
         let read: Ticker = serde_json::from_value(unknown).expect("a ticker");
         assert_eq!(read, ticker());
-        let nobody = Ticker {
-            best: Some(Best {
-                best_bid: None,
-                best_ask: None,
-                spread_bps: None,
-            }),
-            ..ticker()
-        };
+        let nobody = Ticker { best: Some(Best { best_bid: None, best_ask: None, spread_bps: None }), ..ticker() };
         let written = serde_json::to_value(&nobody).expect("JSON");
         assert!(written["best_bid"].is_null() && written.get("best_bid").is_some());
         assert_eq!(serde_json::from_value::<Ticker>(written).expect("a ticker"), nobody);

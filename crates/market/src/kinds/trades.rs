@@ -43,14 +43,7 @@ impl Row for Trade {
         (self.time, self.price, self.quantity, self.aggressor, self.last_id)
     }
     fn from_cells((time, price, quantity, aggressor, id): Self::Cells) -> Self {
-        Self {
-            price,
-            quantity,
-            time,
-            aggressor,
-            first_id: id,
-            last_id: id,
-        }
+        Self { price, quantity, time, aggressor, first_id: id, last_id: id }
     }
 }
 
@@ -87,15 +80,9 @@ impl RecentTrades {
     /// Of a list, oldest first.
     fn new(list: &[Trade]) -> Self {
         let Some((first, last)) = list.first().zip(list.last()) else {
-            return Self {
-                reason: Some(NONE.to_owned()),
-                list: None,
-            };
+            return Self { reason: Some(NONE.to_owned()), list: None };
         };
-        let window = Window {
-            start_ms: first.time.saturating_sub(1),
-            end_ms: last.time,
-        };
+        let window = Window { start_ms: first.time.saturating_sub(1), end_ms: last.time };
         let trades = Table::fitted(list.iter().rev().copied().collect(), Keep::First, 1);
         Self {
             reason: None,
@@ -146,10 +133,7 @@ impl Figures for RecentTrades {
             return vec![format!("{name}: the exchange has no trades.")];
         };
         let oldest = list.trades.rows.last().map_or(last.time, |trade| trade.time);
-        let listed = Window {
-            start_ms: oldest.saturating_sub(1),
-            end_ms: last.time,
-        };
+        let listed = Window { start_ms: oldest.saturating_sub(1), end_ms: last.time };
         let flow = list.summary.value();
         let (size, price, who) = (last.quantity, last.price, who(last.aggressor));
         let (count, seconds) = (list.trades_used, flow.map_or(listed, |flow| flow.window).seconds());
@@ -220,16 +204,9 @@ fn moment(trade: &Trade) -> Option<Timestamp> {
 
 /// Times include the date if the trades span several days.
 fn time_format(trades: &[Trade]) -> &'static str {
-    let mut days = trades
-        .iter()
-        .filter_map(moment)
-        .map(|time| time.to_zoned(TimeZone::UTC).date());
+    let mut days = trades.iter().filter_map(moment).map(|time| time.to_zoned(TimeZone::UTC).date());
     let first = days.next();
-    if days.all(|day| Some(day) == first) {
-        "%H:%M:%S%.3f"
-    } else {
-        "%Y-%m-%d %H:%M:%S%.3f"
-    }
+    if days.all(|day| Some(day) == first) { "%H:%M:%S%.3f" } else { "%Y-%m-%d %H:%M:%S%.3f" }
 }
 
 #[cfg(test)]
@@ -239,16 +216,11 @@ mod tests {
     use tribune_binance::testing::trade;
 
     fn listed(times: [Millis; 2]) -> Vec<Vec<String>> {
-        let listed = [
-            trade(2, times[0], "10.5", "2", Buyer),
-            trade(1, times[1], "10.25", "0.5", Seller),
-        ];
+        let listed = [trade(2, times[0], "10.5", "2", Buyer), trade(1, times[1], "10.25", "0.5", Seller)];
         let page = Page::example("2026-11-16T00:00:00Z", 1);
         let rows = rows(&listed, &page.page());
         assert_eq!((rows[0][2].1.share, rows[1][2].1.share), (Some(1.0), Some(0.25)));
-        rows.iter()
-            .map(|row| row.iter().map(|(_, cell)| cell.text.clone()).collect())
-            .collect()
+        rows.iter().map(|row| row.iter().map(|(_, cell)| cell.text.clone()).collect()).collect()
     }
 
     #[test]

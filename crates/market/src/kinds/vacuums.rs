@@ -57,9 +57,7 @@ impl Figures for LiquidityVacuums {
             count => format!("{count} price ranges in which little was traded"),
         };
         let each = self.found.vacuums.iter().take(NAMED).map(|vacuum| {
-            let Vacuum {
-                from, to, volume_base, ..
-            } = vacuum;
+            let Vacuum { from, to, volume_base, .. } = vacuum;
             format!("{from} to {to} {quote}: {volume_base} {base} traded.")
         });
         let first = format!("{name}, last {hours} h: {found}.");
@@ -73,12 +71,7 @@ impl Figures for LiquidityVacuums {
             let none = Content::Text(format!("{}.", capitalised(NONE)));
             return vec![panel("vacuums", title, Width::Whole, none)];
         }
-        let rows = self
-            .found
-            .vacuums
-            .iter()
-            .take(MOST_ROWS)
-            .map(|vacuum| row(vacuum, page));
+        let rows = self.found.vacuums.iter().take(MOST_ROWS).map(|vacuum| row(vacuum, page));
         let (count, interval) = (self.candles, &self.candles_of);
         let standing = standing_sentence(self.found.standing, &self.found.note);
         let note = format!("Price ranges in which little was traded, from {count} candles of {interval}. {standing}.");
@@ -92,10 +85,7 @@ fn row(vacuum: &Vacuum, page: &Page<'_>) -> Vec<(Column, Cell)> {
     vec![
         (numbers(format!("From ({quote})")), cell(vacuum.from.to_string())),
         (numbers(format!("To ({quote})")), cell(vacuum.to.to_string())),
-        (
-            numbers(format!("Traded ({base})")),
-            cell(vacuum.volume_base.to_string()),
-        ),
+        (numbers(format!("Traded ({base})")), cell(vacuum.volume_base.to_string())),
         (numbers("Emptiness"), barred(number(vacuum.emptiness), vacuum.emptiness)),
         (words("Severity"), toned(severity, severe(Some(severity)))),
     ]

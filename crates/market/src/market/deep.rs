@@ -31,11 +31,7 @@ impl Market {
         match last.map(|look| (age_ms(&look), look)) {
             Some((0..CURRENT_MS, look)) => return Ok(look),
             Some((CURRENT_MS..KEEP_MS, look)) => {
-                return Ok(BookReading {
-                    state: BookState::Stale,
-                    reason: Some(ONCE_IN_A_WHILE.to_owned()),
-                    ..look
-                });
+                return Ok(BookReading { state: BookState::Stale, reason: Some(ONCE_IN_A_WHILE.to_owned()), ..look });
             }
             _ => {}
         }

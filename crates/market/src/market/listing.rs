@@ -65,11 +65,7 @@ impl Market {
         let (info, days) = futures::join!(self.rest.exchange_info(), self.ask_for_days());
         let info = info.map_err(exchange_error)?;
         for (symbol, why) in info.value.refused.iter().take(5) {
-            tracing::warn!(
-                symbol,
-                why,
-                "a symbol of the exchange could not be read and is not served"
-            );
+            tracing::warn!(symbol, why, "a symbol of the exchange could not be read and is not served");
         }
         let listed = info.value.symbols.iter().map(|symbol| symbol.name.clone());
         self.feed.board.list(listed.collect());
@@ -156,10 +152,7 @@ impl Market {
                     self.feed.track(&symbol.name, true, self.rank(&symbol.name));
                     wanted.insert(symbol.name.clone());
                 }
-                None => tracing::warn!(
-                    symbol = name,
-                    "market.symbols names a symbol that the exchange does not trade"
-                ),
+                None => tracing::warn!(symbol = name, "market.symbols names a symbol that the exchange does not trade"),
             }
         }
         // A symbol that is no longer among the most traded is dropped when nobody asks for it.

@@ -33,12 +33,7 @@ impl Market {
 
     /// The newest candles; the last may still be open.
     pub(crate) async fn newest_candles(&self, symbol: &Symbol, interval: Interval, limit: u32) -> Shared<Vec<Candle>> {
-        let query = KlinesQuery {
-            interval,
-            limit,
-            start: None,
-            end: None,
-        };
+        let query = KlinesQuery { interval, limit, start: None, end: None };
         self.rest.klines(&symbol.name, &query).await
     }
 

@@ -66,20 +66,9 @@ impl Market {
         let fetch = |query: AggTradesQuery| async move { self.rest.agg_trades(&symbol.name, &query).await };
         let newest = fetch(page(None, TRADE_PAGE)).await.map_err(exchange_error)?;
         let (received, until) = (newest.received, self.exchange_time_of(&newest.sent));
-        let Back {
-            mut trades,
-            complete_from,
-            is_cut,
-        } = back_to(until - at_least_rate(length), newest, fetch).await?;
+        let Back { mut trades, complete_from, is_cut } = back_to(until - at_least_rate(length), newest, fetch).await?;
         trades.retain(|trade| trade.time <= until);
-        Ok(TradesReading {
-            trades,
-            complete_from,
-            is_cut,
-            until,
-            received,
-            origin: Origin::Rest,
-        })
+        Ok(TradesReading { trades, complete_from, is_cut, until, received, origin: Origin::Rest })
     }
 }
 
@@ -89,12 +78,7 @@ fn at_least_rate(length: Millis) -> Millis {
 }
 
 const fn page(from_id: Option<u64>, limit: u32) -> AggTradesQuery {
-    AggTradesQuery {
-        limit,
-        start: None,
-        end: None,
-        from_id,
-    }
+    AggTradesQuery { limit, start: None, end: None, from_id }
 }
 
 /// Trades, oldest first, from when they are all there, and whether there are more that were not asked for.
@@ -146,11 +130,7 @@ where
         Some(first) if !is_all => first.time.saturating_add(1),
         _ => from,
     };
-    Ok(Back {
-        trades,
-        complete_from,
-        is_cut,
-    })
+    Ok(Back { trades, complete_from, is_cut })
 }
 
 #[cfg(test)]
@@ -164,16 +144,10 @@ mod tests {
     fn answer(count: u64, query: &AggTradesQuery) -> Arc<Stamped<Aggregates>> {
         let first = query.from_id.unwrap_or(count.saturating_sub(u64::from(query.limit)));
         let last = count.min(first + u64::from(query.limit));
-        let one = |id: u64| Trade {
-            first_id: 2 * id,
-            ..trade(2 * id + 1, id as Millis * 10, "1", "1", Buyer)
-        };
+        let one = |id: u64| Trade { first_id: 2 * id, ..trade(2 * id + 1, id as Millis * 10, "1", "1", Buyer) };
         let now = Moment::now(&tribune_core::SystemClock);
         Arc::new(Stamped {
-            value: Aggregates {
-                first_id: (first < last).then_some(first),
-                trades: (first..last).map(one).collect(),
-            },
+            value: Aggregates { first_id: (first < last).then_some(first), trades: (first..last).map(one).collect() },
             exchange_time: None,
             sent: now,
             received: now,
@@ -188,9 +162,7 @@ mod tests {
             async move { Ok(answer(count, &query)) }
         };
         let newest = answer(count, &page(None, TRADE_PAGE));
-        let Back {
-            trades, complete_from, ..
-        } = back_to(from, newest, fetch).await.expect("trades");
+        let Back { trades, complete_from, .. } = back_to(from, newest, fetch).await.expect("trades");
         let ids = trades.iter().map(|trade| trade.first_id / 2).collect();
         (ids, complete_from, asked.into_inner())
     }
@@ -232,9 +204,6 @@ mod tests {
             std::future::ready(Ok(full.clone()))
         };
         let back = back_to(-5, full.clone(), same).await.expect("trades");
-        assert_eq!(
-            (back.trades.len(), back.complete_from, asked.into_inner()),
-            (1_000, 1, 1)
-        );
+        assert_eq!((back.trades.len(), back.complete_from, asked.into_inner()), (1_000, 1, 1));
     }
 }

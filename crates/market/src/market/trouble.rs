@@ -42,11 +42,7 @@ impl Market {
         });
         let out: Vec<_> = out.collect();
         let (symbol, status) = out.first()?;
-        let why = status
-            .reason
-            .as_ref()
-            .map(|why| format!(" ({why})"))
-            .unwrap_or_default();
+        let why = status.reason.as_ref().map(|why| format!(" ({why})")).unwrap_or_default();
         let others = match out.len() - 1 {
             0 => String::new(),
             others => format!(", and {others} others are not live"),

@@ -72,10 +72,7 @@ impl Recent {
     /// As old as it is by now.
     pub(super) fn page(&self) -> Page<'_> {
         let answer = &self.read.answer;
-        Page {
-            age_ms: self.age_ms(),
-            ..Page::of(&answer.about, &answer.provenance)
-        }
+        Page { age_ms: self.age_ms(), ..Page::of(&answer.about, &answer.provenance) }
     }
 }
 
@@ -88,18 +85,10 @@ impl Pages {
         clock: &dyn Clock,
         answer: BoxFuture<'_, Result<Answer>>,
     ) -> Result<Recent, String> {
-        let read = async {
-            Ok(Read {
-                answer: answer.await?,
-                at: clock.monotonic(),
-            })
-        };
+        let read = async { Ok(Read { answer: answer.await?, at: clock.monotonic() }) };
         let read = self.answers.get(key, keep, clock, read).await?;
         let since = clock.monotonic().saturating_duration_since(read.at).as_millis();
-        Ok(Recent {
-            read,
-            since_ms: u64::try_from(since).unwrap_or(u64::MAX),
-        })
+        Ok(Recent { read, since_ms: u64::try_from(since).unwrap_or(u64::MAX) })
     }
 }
 
@@ -144,11 +133,7 @@ impl Look<'_> {
         let Some(status) = self.tracked.as_ref().map(|tracked| tracked.status()) else {
             return Ok(kept);
         };
-        Ok(Arc::new(BookReading {
-            state: status.state,
-            reason: status.reason.clone(),
-            ..(*kept).clone()
-        }))
+        Ok(Arc::new(BookReading { state: status.state, reason: status.reason.clone(), ..(*kept).clone() }))
     }
 
     pub(super) fn age_of(&self, book: &BookReading) -> u64 {
@@ -216,16 +201,9 @@ mod tests {
         let received = view.received;
         let live = BookReading::live(Arc::new(view), received);
         assert!(is_current(&live, 9_000, 10), "nothing has changed since");
-        let stale = BookReading {
-            state: BookState::Stale,
-            ..live.clone()
-        };
+        let stale = BookReading { state: BookState::Stale, ..live.clone() };
         assert!(!is_current(&stale, 5, 10));
-        let asked = BookReading {
-            origin: Origin::Rest,
-            state: BookState::Resyncing,
-            ..live
-        };
+        let asked = BookReading { origin: Origin::Rest, state: BookState::Resyncing, ..live };
         assert!(is_current(&asked, 10, 10));
         assert!(!is_current(&asked, 11, 10), "the ticker is newer");
     }

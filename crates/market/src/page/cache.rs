@@ -58,9 +58,7 @@ impl<T> Entry<T> {
 
 impl<T> Default for Cache<T> {
     fn default() -> Self {
-        Self {
-            entries: Mutex::default(),
-        }
+        Self { entries: Mutex::default() }
     }
 }
 
@@ -93,12 +91,7 @@ impl<T> Cache<T> {
             };
             entries.remove(&oldest);
         }
-        let entry = Arc::new(Entry {
-            asked: now,
-            keep,
-            found: OnceCell::new(),
-            before,
-        });
+        let entry = Arc::new(Entry { asked: now, keep, found: OnceCell::new(), before });
         entries.insert(key, entry.clone());
         entry
     }
@@ -165,11 +158,7 @@ mod tests {
         clock.advance_ms(9_999);
         assert_eq!(get(fails()).await.as_deref(), Ok(&1));
         clock.advance_ms(1);
-        assert_eq!(
-            get(fails()).await,
-            Err("no budget".to_owned()),
-            "ten minutes are enough"
-        );
+        assert_eq!(get(fails()).await, Err("no budget".to_owned()), "ten minutes are enough");
         clock.advance_ms(2_000);
         assert_eq!(get(Ok(2)).await.as_deref(), Ok(&2));
     }
@@ -185,16 +174,10 @@ mod tests {
                 };
                 let _ = cache.get(format!("live {live}"), KEEP, &clock, ask).await;
             }
-            let _ = cache
-                .get(format!("once {second}"), KEEP, &clock, async { Ok(()) })
-                .await;
+            let _ = cache.get(format!("once {second}"), KEEP, &clock, async { Ok(()) }).await;
             clock.advance_ms(1_000);
         }
-        assert_eq!(
-            asked.load(Ordering::SeqCst),
-            LIVE_DOCUMENTS * 5 * 4,
-            "each every five seconds"
-        );
+        assert_eq!(asked.load(Ordering::SeqCst), LIVE_DOCUMENTS * 5 * 4, "each every five seconds");
     }
 
     #[tokio::test]
@@ -207,9 +190,6 @@ mod tests {
         }
         let entries = cache.lock();
         assert_eq!(entries.len(), MAX_ENTRIES);
-        assert!(
-            !entries.contains_key("9") && entries.contains_key("10"),
-            "the oldest went"
-        );
+        assert!(!entries.contains_key("9") && entries.contains_key("10"), "the oldest went");
     }
 }

@@ -57,13 +57,7 @@ fn add(
     depth: usize,
     list: &mut Vec<Figure>,
 ) {
-    let reason = |fields: &JsonObject| {
-        fields
-            .get("reason")
-            .and_then(Value::as_str)
-            .unwrap_or(UNKNOWN)
-            .to_owned()
-    };
+    let reason = |fields: &JsonObject| fields.get("reason").and_then(Value::as_str).unwrap_or(UNKNOWN).to_owned();
     let text = match value {
         Value::Null => return list.push(Figure::unknown(label_of_it, why)),
         Value::Object(fields) if fields.len() == 2 && fields.get("value").is_some_and(Value::is_null) => {

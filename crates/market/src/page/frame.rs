@@ -51,11 +51,7 @@ fn book_state(state: BookState, reason: Option<&str>, is_past: bool) -> Badge {
     };
     let meaning = if is_past { meant } else { meaning };
     let reason = reason.map(|reason| format!(" {}.", capitalised(reason)));
-    Badge {
-        label,
-        tone,
-        meaning: Some(format!("{meaning}{}", reason.unwrap_or_default())),
-    }
+    Badge { label, tone, meaning: Some(format!("{meaning}{}", reason.unwrap_or_default())) }
 }
 
 /// A board without panels yet; `is_past` if it is about what was cited.
@@ -67,10 +63,7 @@ pub(super) fn frame(about: &About, provenance: &Provenance, what: Option<&str>, 
     let state = provenance.book_state.map(|state| book_state(state, reason, is_past));
     let notes = [reason, provenance.clock_note.as_deref()].into_iter().flatten();
     let (title, subtitle) = match base {
-        "" => (
-            format!("{quote} markets"),
-            "All markets of one quote asset · Binance Spot".to_owned(),
-        ),
+        "" => (format!("{quote} markets"), "All markets of one quote asset · Binance Spot".to_owned()),
         _ => (format!("{base}/{quote}"), subtitle(name(base), name(quote), what)),
     };
     Board {
@@ -89,18 +82,10 @@ mod tests {
 
     #[test]
     fn record_states_read_as_past() {
-        for state in [
-            BookState::Warming,
-            BookState::Live,
-            BookState::Stale,
-            BookState::Resyncing,
-        ] {
+        for state in [BookState::Warming, BookState::Live, BookState::Stale, BookState::Resyncing] {
             for reason in [None, Some("a gap was seen"), Some(ASKED_EACH_TIME)] {
                 let past = book_state(state, reason, true);
-                assert!(
-                    past.label.starts_with("book was ") && past.tone != Tone::Good,
-                    "{past:?}"
-                );
+                assert!(past.label.starts_with("book was ") && past.tone != Tone::Good, "{past:?}");
                 assert!(past.meaning.is_some());
             }
         }

@@ -54,10 +54,7 @@ async fn candles_before(
     cited: Timestamp,
 ) -> Option<Panel> {
     let opened = open_time(interval, cited.as_millisecond())?;
-    let range = Range {
-        end: Some(opened - 1),
-        ..Range::newest(interval, CANDLES)
-    };
+    let range = Range { end: Some(opened - 1), ..Range::newest(interval, CANDLES) };
     let key = format!("{interval} candles of {symbol} before {opened}");
     let answer = klines::load(market, symbol, range).boxed();
     let recent = pages.read(key, KEEP, &*market.clock, answer).await.ok()?;

@@ -66,11 +66,7 @@ pub(crate) async fn now(market: &Market, pages: &Pages, id: &MarketId) -> Result
     let look = Look {
         symbol: &symbol,
         pages,
-        tracked: if is_watched {
-            market.watched(&symbol)
-        } else {
-            market.feed.lookup(&symbol.name)
-        },
+        tracked: if is_watched { market.watched(&symbol) } else { market.feed.lookup(&symbol.name) },
         market: &market,
     };
     let mut board = match id.kind() {
@@ -108,13 +104,8 @@ const fn takes_a_live_book(kind: Kind) -> bool {
 impl Look<'_> {
     /// A page on the whole market.
     async fn whole(&self) -> Result<Board> {
-        let (ticker, candles, profile, flow, book) = join!(
-            self.read(Kind::Ticker),
-            self.candles(),
-            self.read(PROFILE),
-            self.read(FLOW),
-            self.book()
-        );
+        let (ticker, candles, profile, flow, book) =
+            join!(self.read(Kind::Ticker), self.candles(), self.read(PROFILE), self.read(FLOW), self.book());
         if let (Err(why), Err(_), Err(_)) = (&ticker, &candles, &book) {
             return Err(Error::unavailable(why.clone()));
         }
@@ -144,10 +135,7 @@ impl Look<'_> {
         };
         let last = day.as_ref().and_then(|day| Some(day.last_price?.as_f64()));
         let mut panels = self.book_panels(book, day.map(|day| day.quote_volume));
-        let profile = Panel {
-            width: Width::Half,
-            ..self.picture("profile", PROFILE, profile, last)
-        };
+        let profile = Panel { width: Width::Half, ..self.picture("profile", PROFILE, profile, last) };
         panels.extend([
             self.picture("candles", CANDLES, candles, last),
             profile,
@@ -160,10 +148,7 @@ impl Look<'_> {
     /// A picture of one of the market's documents, or why there is none.
     fn picture(&self, key: &'static str, kind: Kind, recent: Result<Recent, String>, last: Option<f64>) -> Panel {
         let drawn = recent.and_then(|recent| {
-            let page = Page {
-                last_price: last,
-                ..recent.page()
-            };
+            let page = Page { last_price: last, ..recent.page() };
             let panel = match recent.figures() {
                 AnyFigures::Flow(flow) => Some(flow.panel(&page)),
                 figures => figures.kind().panels(&page).into_iter().find(|panel| panel.key == key),
@@ -200,10 +185,7 @@ impl Look<'_> {
     async fn one(&self, kind: Kind) -> Result<Board> {
         let recent = self.read(kind).await.map_err(Error::unavailable)?;
         let last = self.tracked.as_ref().and_then(|tracked| tracked.tape.last());
-        let page = Page {
-            last_price: last.map(|trade| trade.price.as_f64()),
-            ..recent.page()
-        };
+        let page = Page { last_price: last.map(|trade| trade.price.as_f64()), ..recent.page() };
         let what = recent.figures().what(page.about);
         let mut board = frame(page.about, &self.provenance(&recent), Some(&what), false);
         let (headline, panels) = drawn(recent.figures(), &page);
@@ -257,9 +239,7 @@ impl Look<'_> {
         let board = &self.market.feed.board;
         let day = board.lookup(&self.symbol.name).map(|day| day.quote_volume);
         let mut all = self.book_panels(book, day);
-        let others = panels
-            .into_iter()
-            .filter(|panel| !matches!(panel.key, "depth" | "ladder"));
+        let others = panels.into_iter().filter(|panel| !matches!(panel.key, "depth" | "ladder"));
         all.extend(others);
         all
     }
@@ -267,10 +247,8 @@ impl Look<'_> {
     fn book_panels(&self, book: Found<BookReading>, day: Option<Notional>) -> Vec<Panel> {
         let exchange_now = self.market.exchange_now();
         let samples = self.tracked.as_ref().map(|tracked| tracked.watch.history());
-        let mut panels = vec![
-            spread_line(samples.as_deref(), exchange_now),
-            imbalance_line(samples.as_deref(), exchange_now),
-        ];
+        let mut panels =
+            vec![spread_line(samples.as_deref(), exchange_now), imbalance_line(samples.as_deref(), exchange_now)];
         match &book {
             Ok(book) => {
                 let (depth, pair) = (&book.view.depth, self.pair());

@@ -17,27 +17,14 @@ const fn panels_of(kind: Kind) -> &'static [(&'static str, &'static str, Width)]
     const TRADES: (&str, &str, Width) = ("trades", "Trades", Width::Whole);
     const FIGURES: (&str, &str, Width) = ("figures", "Figures", Width::Whole);
     match kind {
-        Kind::Ticker | Kind::Report => &[
-            CANDLES,
-            DEPTH,
-            LADDER,
-            SPREAD,
-            IMBALANCE,
-            ("profile", "Volume profile", Width::Half),
-            FLOW,
-            COST,
-        ],
+        Kind::Ticker | Kind::Report => {
+            &[CANDLES, DEPTH, LADDER, SPREAD, IMBALANCE, ("profile", "Volume profile", Width::Half), FLOW, COST]
+        }
         Kind::OrderBook => &[DEPTH, LADDER, SPREAD, IMBALANCE, COST, FIGURES],
         Kind::OrderBookL1 => &[SPREAD, IMBALANCE, FIGURES],
-        Kind::OrderBookL2 => &[
-            DEPTH,
-            LADDER,
-            SPREAD,
-            IMBALANCE,
-            COST,
-            ("bands", "Depth near the mid", Width::Whole),
-            FIGURES,
-        ],
+        Kind::OrderBookL2 => {
+            &[DEPTH, LADDER, SPREAD, IMBALANCE, COST, ("bands", "Depth near the mid", Width::Whole), FIGURES]
+        }
         Kind::Klines(_) => &[CANDLES, FIGURES],
         // Drawn by itself.
         Kind::Markets => &[],

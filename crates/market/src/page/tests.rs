@@ -70,17 +70,10 @@ impl Bench {
             warm_up: Duration::from_secs(20),
             ..Simulation::default()
         };
-        let settings = Settings {
-            mode: Mode::Simulated(simulation),
-            limits: Limits::default(),
-            ..Settings::default()
-        };
+        let settings = Settings { mode: Mode::Simulated(simulation), limits: Limits::default(), ..Settings::default() };
         let exchange = tribune_exchange_sim::start(settings).await.expect("it starts");
         let folder = tempfile::tempdir().expect("a folder");
-        let limits = tribune_citations::Limits {
-            keep: Duration::from_secs(86_400),
-            most: 1_000,
-        };
+        let limits = tribune_citations::Limits { keep: Duration::from_secs(86_400), most: 1_000 };
         let citations = Citations::open(folder.path().to_owned(), limits, Arc::new(SystemClock)).expect("a folder");
         let records = Records::new(Some(Arc::new(citations)), Links::new("http://tribune.test"));
         let rest = rest::Settings {
@@ -90,22 +83,14 @@ impl Bench {
         };
         let settings = market::Settings {
             rest,
-            feed: feed::Settings {
-                max_books,
-                ..feed::Settings::new(exchange.stream_url())
-            },
+            feed: feed::Settings { max_books, ..feed::Settings::new(exchange.stream_url()) },
             symbols: vec![SYMBOL.to_owned()],
             track_top: 0,
         };
         let market = Market::new(settings, Arc::new(SystemClock)).expect("settings");
         let source = Arc::new(MarketSource::new(market.clone(), records));
         tokio::spawn(source.clone().run(CancellationToken::new()));
-        let bench = Self {
-            exchange,
-            source,
-            market,
-            folder,
-        };
+        let bench = Self { exchange, source, market, folder };
         bench.until("the book is live", || bench.is_live()).await;
         bench
     }
@@ -228,10 +213,7 @@ async fn every_answer_is_drawn_from_its_record() {
         assert_eq!(board.title, if is_of_all { "USDT markets" } else { "BTC/USDT" });
         assert_eq!(board.badges[0].tone, Tone::Simulated);
         assert!(board.notes.contains(&"What a result said.".to_owned()), "{id}");
-        let says_so = board
-            .notes
-            .iter()
-            .any(|note| note.contains("for buying 1000 USDT now, ask"));
+        let says_so = board.notes.iter().any(|note| note.contains("for buying 1000 USDT now, ask"));
         let is_cost = matches!(answer.figures, AnyFigures::Cost(_));
         assert_eq!(says_so, is_cost, "{id}: {:?}", board.notes);
         let mut unique = keys(&board);
@@ -249,20 +231,11 @@ async fn records_of_other_versions_show_their_text() {
     let mut document = answer.record(None, None);
     let generic = serde_json::json!({"symbol": "BTCUSDT", "base": "BTC", "quote": "USDT", "what": "price",
         "fields": {"age_ms": 1}, "tables": []});
-    for odd in [
-        generic,
-        Value::Null,
-        serde_json::json!([]),
-        serde_json::json!({"about": 7}),
-    ] {
+    for odd in [generic, Value::Null, serde_json::json!([]), serde_json::json!({"about": 7})] {
         document.metadata.insert("answer".to_owned(), odd);
         let board = then(&document).expect("a board");
         assert!(board.shows_text && board.panels.is_empty());
-        assert!(
-            board.notes[0].contains("cannot be drawn; its text is below"),
-            "{:?}",
-            board.notes
-        );
+        assert!(board.notes[0].contains("cannot be drawn; its text is below"), "{:?}", board.notes);
     }
     Record::without(&mut document);
     assert_eq!(then(&document), None, "only a text");
@@ -282,25 +255,9 @@ async fn market_page_is_whole_and_asks_little() {
     // Each may have grown old once while the test ran.
     let rounds = 1 + took.as_secs() / 5;
     for ((endpoint, before), after) in endpoints.iter().zip(before).zip(spent) {
-        assert!(
-            after - before <= 2 * rounds,
-            "{endpoint} was asked {} times in {took:?}",
-            after - before
-        );
+        assert!(after - before <= 2 * rounds, "{endpoint} was asked {} times in {took:?}", after - before);
     }
-    assert_eq!(
-        keys(&first),
-        [
-            "candles",
-            "depth",
-            "ladder",
-            "spread",
-            "imbalance",
-            "profile",
-            "flow",
-            "cost"
-        ]
-    );
+    assert_eq!(keys(&first), ["candles", "depth", "ladder", "spread", "imbalance", "profile", "flow", "cost"]);
     for key in ["candles", "depth", "ladder", "profile", "cost"] {
         let panel = panel(&first, key);
         assert!(!matches!(panel.content, Content::Missing(_)), "{panel:?}");
@@ -310,27 +267,9 @@ async fn market_page_is_whole_and_asks_little() {
     assert!(headline.value.text.parse::<f64>().expect("a price") > 0.0);
     assert!(headline.age_ms.expect("an age") < 10_000 && headline.as_of.is_some());
     let labels: Vec<&str> = headline.figures.iter().map(|figure| &*figure.label).collect();
-    assert_eq!(
-        labels,
-        [
-            "24 h high",
-            "24 h low",
-            "24 h volume",
-            "24 h turnover",
-            "Best bid",
-            "Best ask",
-            "Spread"
-        ]
-    );
-    assert!(
-        first.is_live && first.shows_text && first.notes.is_empty(),
-        "{:?}",
-        first.notes
-    );
-    assert_eq!(
-        (&*first.badges[0].label, first.badges[1].tone),
-        ("SIMULATED", Tone::Good)
-    );
+    assert_eq!(labels, ["24 h high", "24 h low", "24 h volume", "24 h turnover", "Best bid", "Best ask", "Spread"]);
+    assert!(first.is_live && first.shows_text && first.notes.is_empty(), "{:?}", first.notes);
+    assert_eq!((&*first.badges[0].label, first.badges[1].tone), ("SIMULATED", Tone::Good));
     assert!(first.links.iter().any(|link| link.id.starts_with("report:")));
     let kept = std::fs::read_dir(bench.folder.path()).expect("the folder").count();
     assert_eq!(kept, 0, "looking cites nothing");
@@ -377,21 +316,14 @@ async fn cited_page_stays_as_it_was() {
         panic!("not kept")
     };
     let shown = bench.board(&document, true).await;
-    let Content::Ladder(ladder) = &panel(&shown, "ladder").content else {
-        panic!("a ladder")
-    };
+    let Content::Ladder(ladder) = &panel(&shown, "ladder").content else { panic!("a ladder") };
     let kept = bench.source.kept(&document).await.expect("a look").expect("a record");
-    let Kept::Values(record) = Record::read(&kept) else {
-        panic!("no values")
-    };
+    let Kept::Values(record) = Record::read(&kept) else { panic!("no values") };
     let fields = fields_of(&kinds::Plain(&record.answer));
     let best = fields["bids"]["rows"][0][0].as_str().expect("a price");
     assert_eq!(ladder.bids[0].price.parse::<f64>(), best.parse::<f64>());
     assert!(matches!(panel(&shown, "depth").content, Content::Depth(_)));
-    assert!(
-        shown.badges.iter().all(|badge| badge.label != "live book"),
-        "it is past"
-    );
+    assert!(shown.badges.iter().all(|badge| badge.label != "live book"), "it is past");
     let update = fields["last_update_id"].as_u64().expect("an id");
     let moved = || {
         let tracked = bench.market.feed.lookup(SYMBOL).and_then(|tracked| tracked.live());
@@ -404,14 +336,8 @@ async fn cited_page_stays_as_it_was() {
     let id = DocumentId::parse("orderbook_l2:BTCUSDT").expect("an id");
     let depth = bench.cited(&id, &cx).await;
     let costs = bench.board(&depth, true).await;
-    let Content::Table(costs) = &panel(&costs, "cost").content else {
-        panic!("{costs:?}")
-    };
-    assert_eq!(
-        (costs.rows.len(), &*costs.rows[0][1].text),
-        (8, "1000"),
-        "what it was to cost"
-    );
+    let Content::Table(costs) = &panel(&costs, "cost").content else { panic!("{costs:?}") };
+    assert_eq!((costs.rows.len(), &*costs.rows[0][1].text), (8, "1000"), "what it was to cost");
     // Without a record there is only the text, and the page is that.
     let mut old = *document;
     old.url = None;
@@ -443,10 +369,7 @@ async fn page_behind_a_search_result_is_whole() {
         ("BTCUSDT volume profile", "analytics:volume_profile:BTCUSDT"),
         ("BTCUSDT liquidity vacuums", "analytics:liquidity_vacuums:BTCUSDT"),
     ] {
-        let query = tribune_core::Query {
-            text: question.to_owned(),
-            limit: 3,
-        };
+        let query = tribune_core::Query { text: question.to_owned(), limit: 3 };
         let hits = bench.source.search(&query, &cx).await.expect("hits");
         let hit = hits.first().expect("a hit");
         assert_eq!(hit.id.as_str(), first, "{question}");
@@ -464,22 +387,13 @@ async fn page_behind_a_search_result_is_whole() {
             assert!(!matches!(content, Content::Missing(_)), "{question}: {key}");
         }
         if let Some(interval) = first.strip_prefix("klines:BTCUSDT:") {
-            let Content::Candles(candles) = &panel(&board, "candles").content else {
-                panic!("{question}: no candles")
-            };
+            let Content::Candles(candles) = &panel(&board, "candles").content else { panic!("{question}: no candles") };
             assert_eq!(candles.interval, interval, "{question}");
             assert!(candles.candles.len() > 1, "{question}: {candles:?}");
             let cited = document.as_of.expect("a time");
-            let is_before = candles
-                .candles
-                .iter()
-                .all(|candle| candle.opened < cited && !candle.is_open);
+            let is_before = candles.candles.iter().all(|candle| candle.opened < cited && !candle.is_open);
             assert!(is_before, "{question}: only candles that were closed");
-            assert_eq!(
-                bench.board(&document, true).await,
-                board,
-                "{question}: it does not change"
-            );
+            assert_eq!(bench.board(&document, true).await, board, "{question}: it does not change");
         }
         assert!(board.notes.contains(&hit.snippet), "{question}: {:?}", board.notes);
         assert_eq!(board.badges[0].tone, Tone::Simulated, "{question}");

@@ -53,10 +53,7 @@ pub(super) fn label(name: &str) -> String {
     if let Some((_, label)) = NAMED.iter().find(|(known, _)| *known == name) {
         return (*label).to_owned();
     }
-    let stem = ENDINGS
-        .iter()
-        .find_map(|ending| name.strip_suffix(ending))
-        .unwrap_or(name);
+    let stem = ENDINGS.iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
     capitalised(&stem.replace('_', " "))
 }
 

@@ -269,12 +269,7 @@ mod tests {
                 assert_eq!(args[name], meant, "{name}");
             }
         }
-        for text in [
-            r#"["btcusdt","ETHUSDT"]"#,
-            "['BTCUSDT', 'ethusdt']",
-            "[BTCUSDT,ETHUSDT]",
-            " btcusdt,ethusdt ",
-        ] {
+        for text in [r#"["btcusdt","ETHUSDT"]"#, "['BTCUSDT', 'ethusdt']", "[BTCUSDT,ETHUSDT]", " btcusdt,ethusdt "] {
             let mut args = json!({"symbols": text}).as_object().cloned().expect("an object");
             normalise(&mut args, None);
             assert_eq!(args["symbols"], json!(["BTCUSDT", "ETHUSDT"]), "{text}");

@@ -15,12 +15,7 @@ use tribune_analytics::ranking::Order;
 use tribune_binance::model::Interval;
 
 /// Reads a market that changes by itself.
-const READ_LIVE: Hints = Hints {
-    read_only: true,
-    destructive: false,
-    idempotent: true,
-    open_world: true,
-};
+const READ_LIVE: Hints = Hints { read_only: true, destructive: false, idempotent: true, open_world: true };
 const MAX_SYMBOLS: usize = 20;
 /// Other names of arguments.
 const ALIASES: [(&str, &str); 11] = [
@@ -175,13 +170,7 @@ impl Form {
                 title: "Order flow",
                 description: "Use this for who is buying or selling now: volume taken by buyers and sellers in the last 10 to 300 seconds, net flow, cumulative delta, order rate, VWAP, and order-flow imbalance of the best levels. Describes the window; does not predict.",
                 shape: Shape::Symbol,
-                arguments: vec![whole(
-                    "window_seconds",
-                    "How many seconds back",
-                    10,
-                    300,
-                    flow::FLOW_SECS,
-                )],
+                arguments: vec![whole("window_seconds", "How many seconds back", 10, 300, flow::FLOW_SECS)],
                 output: output_schema::<flow::OrderFlow>,
                 load: |market, symbol, args| flow::load(market, symbol, args.whole("window_seconds")).boxed(),
             },
@@ -192,11 +181,7 @@ impl Form {
                 shape: Shape::Symbol,
                 arguments: vec![
                     hours(),
-                    decimal(
-                        "tick_size",
-                        "Width of a price row; chosen from the range where it is not given",
-                        "0.5",
-                    ),
+                    decimal("tick_size", "Width of a price row; chosen from the range where it is not given", "0.5"),
                 ],
                 output: output_schema::<profile::Profile>,
                 load: |market, symbol, args| {
@@ -240,11 +225,7 @@ impl Form {
                         "side",
                         json!({"type": "string", "enum": ["buy", "sell"], "description": "Whether to buy or to sell the base asset."}),
                     ),
-                    decimal(
-                        "notional",
-                        "How much in the quote asset (the second of the pair)",
-                        "200000",
-                    ),
+                    decimal("notional", "How much in the quote asset (the second of the pair)", "200000"),
                     decimal("quantity", "How much in the base asset, instead of notional", "1.5"),
                 ],
                 output: book_schema::<cost::CostToTrade>,
@@ -338,18 +319,11 @@ fn symbols(fewest: usize) -> Value {
 }
 
 fn required(name: &'static str, schema: Value) -> Argument {
-    Argument {
-        name,
-        schema,
-        is_required: true,
-    }
+    Argument { name, schema, is_required: true }
 }
 
 fn optional(name: &'static str, schema: Value) -> Argument {
-    Argument {
-        is_required: false,
-        ..required(name, schema)
-    }
+    Argument { is_required: false, ..required(name, schema) }
 }
 
 fn whole(name: &'static str, meaning: &str, low: u32, high: u32, default: u32) -> Argument {

@@ -19,13 +19,8 @@ use forms::{EXCHANGE_INFO, Form, TICKER};
 
 /// Every tool that reads the market.
 pub(crate) fn all(citing: &Arc<Citing>) -> Vec<Arc<dyn Tool>> {
-    let tool = |form: Form| -> Arc<dyn Tool> {
-        Arc::new(MarketTool {
-            spec: form.spec(),
-            form,
-            citing: citing.clone(),
-        })
-    };
+    let tool =
+        |form: Form| -> Arc<dyn Tool> { Arc::new(MarketTool { spec: form.spec(), form, citing: citing.clone() }) };
     Form::all().into_iter().map(tool).collect()
 }
 

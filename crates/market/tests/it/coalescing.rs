@@ -72,10 +72,7 @@ async fn cancelled_caller_keeps_shared_fetch() {
         let market = market.clone();
         tokio::spawn(async move { market.fetch("ticker:SOLUSDT").await })
     };
-    until("the first has asked", || async {
-        asked(&exchange, "ticker/24hr") > before
-    })
-    .await;
+    until("the first has asked", || async { asked(&exchange, "ticker/24hr") > before }).await;
     // Polled once, the second waits for the same answer.
     let mut second = std::pin::pin!(market.fetch("ticker:SOLUSDT"));
     assert!(futures::poll!(second.as_mut()).is_pending());

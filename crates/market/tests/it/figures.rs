@@ -25,17 +25,8 @@ async fn order_flow_ends_where_the_stream_was_last_heard() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let market = MarketSettings::of(&exchange).start().ready().await;
     market.live("orderbook:BTCUSDT").await;
-    let flow = || {
-        told(
-            &market,
-            "binance_get_order_flow",
-            json!({"symbol": "BTCUSDT", "window_seconds": 10}),
-        )
-    };
-    until("ten seconds of the stream", || async {
-        flow().await["source"] == "stream"
-    })
-    .await;
+    let flow = || told(&market, "binance_get_order_flow", json!({"symbol": "BTCUSDT", "window_seconds": 10}));
+    until("ten seconds of the stream", || async { flow().await["source"] == "stream" }).await;
     // Until the silence is found out, every answer of the stream ends where it was last heard.
     until("an answer that has grown old", || async {
         exchange.faults().set(&Fault::Silence { on: true });
@@ -45,9 +36,7 @@ async fn order_flow_ends_where_the_stream_was_last_heard() {
             exchange.faults().clear();
             return false;
         }
-        let received = silent["received_time"]
-            .as_str()
-            .and_then(|time| time.parse::<jiff::Timestamp>().ok());
+        let received = silent["received_time"].as_str().and_then(|time| time.parse::<jiff::Timestamp>().ok());
         let (received, end) = (received.expect("a time").as_millisecond(), silent["end_ms"].as_i64());
         assert!((received - end.expect("an end")).abs() < 1_000, "{silent}");
         silent["age_ms"].as_u64() >= Some(700)
@@ -62,34 +51,17 @@ async fn an_exchange_that_asks_for_a_pause_still_streams_its_prices() {
     settings.rest.window = Duration::ZERO;
     let market = settings.start().ready().await;
     market.live("orderbook:BTCUSDT").await;
-    exchange.faults().set(&Fault::Reject {
-        status: 418,
-        retry_after_secs: Some(120),
-        count: None,
-    });
+    exchange.faults().set(&Fault::Reject { status: 418, retry_after_secs: Some(120), count: None });
     until("the ticker of the streams", || async {
         let ticker = told(&market, "binance_get_ticker", json!({"symbol": "BTCUSDT"})).await;
         ticker["source"] == "stream"
     })
     .await;
     let ticker = told(&market, "binance_get_ticker", json!({"symbol": "BTCUSDT"})).await;
-    assert!(
-        ticker["last_price"].is_string() && ticker["best_bid"]["price"].is_string(),
-        "{ticker}"
-    );
+    assert!(ticker["last_price"].is_string() && ticker["best_bid"]["price"].is_string(), "{ticker}");
     assert!(ticker["trades"].is_null(), "the streams do not count them: {ticker}");
-    assert!(
-        ticker["reason"]
-            .as_str()
-            .is_some_and(|reason| reason.contains("not counted")),
-        "{ticker}"
-    );
-    assert!(
-        ticker["note"]
-            .as_str()
-            .is_some_and(|note| note.contains("try again in")),
-        "{ticker}"
-    );
+    assert!(ticker["reason"].as_str().is_some_and(|reason| reason.contains("not counted")), "{ticker}");
+    assert!(ticker["note"].as_str().is_some_and(|note| note.contains("try again in")), "{ticker}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -97,16 +69,8 @@ async fn what_trades_cost_is_told_without_being_asked() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let market = MarketSettings::of(&exchange).start().ready().await;
     let book = market.live("orderbook_l2:BTCUSDT").await;
-    assert!(
-        book.text.contains("Buying now costs, in basis points against mid"),
-        "{}",
-        book.text
-    );
-    assert!(
-        book.text.contains("cost_to_trade (side,notional_quote,vwap"),
-        "{}",
-        book.text
-    );
+    assert!(book.text.contains("Buying now costs, in basis points against mid"), "{}", book.text);
+    assert!(book.text.contains("cost_to_trade (side,notional_quote,vwap"), "{}", book.text);
     until("both of one book", || async {
         let order = json!({"symbol": "BTCUSDT", "side": "buy", "notional": "1000"});
         let exact = told(&market, "binance_cost_to_trade", order).await;
@@ -120,10 +84,7 @@ async fn what_trades_cost_is_told_without_being_asked() {
     .await;
     let flow = told(&market, "binance_get_order_flow", json!({"symbol": "BTCUSDT"})).await;
     let impact = &flow["price_impact"];
-    assert!(
-        impact["kyle_lambda"].is_null() && impact["reason"].is_string(),
-        "watched for too short: {flow}"
-    );
+    assert!(impact["kyle_lambda"].is_null() && impact["reason"].is_string(), "watched for too short: {flow}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -132,11 +93,7 @@ async fn requests_that_keep_failing_are_a_trouble_of_the_source() {
     let mut settings = MarketSettings::of(&exchange);
     settings.rest.window = Duration::ZERO;
     let market = settings.start().ready().await;
-    exchange.faults().set(&Fault::Reject {
-        status: 503,
-        retry_after_secs: None,
-        count: None,
-    });
+    exchange.faults().set(&Fault::Reject { status: 503, retry_after_secs: None, count: None });
     until("the trouble is told", || async {
         let _ = market.fetch("klines:BTCUSDT:1h").await;
         matches!(market.source.status(), SourceStatus::Degraded(why) if why.contains("requests") && why.contains("503"))
@@ -160,10 +117,7 @@ async fn best_prices_that_nobody_saw_have_no_flow() {
         let flow = told(&market, "binance_get_order_flow", arguments).await;
         (flow["source"] == "stream", flow["order_flow_imbalance"].clone())
     };
-    until("five seconds that were watched", || async {
-        pressure().await.1["complete"] == true
-    })
-    .await;
+    until("five seconds that were watched", || async { pressure().await.1["complete"] == true }).await;
     exchange.faults().set(&Fault::Silence { on: true });
     let silent = Instant::now();
     until("five seconds that nobody watched", || async {
@@ -173,25 +127,17 @@ async fn best_prices_that_nobody_saw_have_no_flow() {
         // Of the trades' window, which ends now, only what was before the silence was watched.
         if !is_streamed && gone >= 1 {
             assert_ne!(told["complete"], true, "{gone} s of silence: {told}");
-            assert!(
-                told["window_secs"].as_u64() <= Some(5 - gone.min(5)),
-                "{gone} s of silence: {told}"
-            );
+            assert!(told["window_secs"].as_u64() <= Some(5 - gone.min(5)), "{gone} s of silence: {told}");
         }
         told["ofi_base"].is_null()
-            && told["reason"]
-                .as_str()
-                .is_some_and(|reason| reason.contains("the streams have brought nothing for"))
+            && told["reason"].as_str().is_some_and(|reason| reason.contains("the streams have brought nothing for"))
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_size_that_no_book_fills_is_looked_for_once_in_a_while() {
-    let deep = Simulation {
-        levels: 1_300,
-        ..simulation()
-    };
+    let deep = Simulation { levels: 1_300, ..simulation() };
     let exchange = exchange(deep, Limits::default()).await;
     let mut settings = MarketSettings::of(&exchange);
     settings.rest.window = Duration::ZERO;
@@ -208,11 +154,7 @@ async fn a_size_that_no_book_fills_is_looked_for_once_in_a_while() {
         for side in ["buy", "sell"] {
             let order = json!({"symbol": "PEPEUSDT", "side": side, "notional": notional});
             let cost = told(&market, "binance_cost_to_trade", order).await;
-            assert_eq!(
-                (&cost["filled"], &cost["complete"]),
-                (&json!(false), &json!(true)),
-                "{cost}"
-            );
+            assert_eq!((&cost["filled"], &cost["complete"]), (&json!(false), &json!(true)), "{cost}");
             assert_eq!(cost["reason"], "the whole book holds less than was asked for");
         }
     }
@@ -227,11 +169,7 @@ async fn a_book_that_is_known_whole_is_not_asked_for_again() {
     let before = asked(&exchange, "depth");
     let order = json!({"symbol": "ETHUSDT", "side": "buy", "notional": "1000000000000"});
     let cost = told(&market, "binance_cost_to_trade", order).await;
-    assert_eq!(
-        (&cost["filled"], &cost["complete"]),
-        (&json!(false), &json!(true)),
-        "{cost}"
-    );
+    assert_eq!((&cost["filled"], &cost["complete"]), (&json!(false), &json!(true)), "{cost}");
     assert_eq!(asked(&exchange, "depth"), before);
 }
 
@@ -252,9 +190,7 @@ async fn a_candle_that_is_called_closed_does_not_change() {
         let rows = told["klines"]["rows"].as_array().expect("rows").clone();
         let open = usize::from(told["last_closed"] != true);
         for row in &rows[..rows.len() - open] {
-            let known = closed
-                .entry(row[0].as_i64().expect("a time"))
-                .or_insert_with(|| row.clone());
+            let known = closed.entry(row[0].as_i64().expect("a time")).or_insert_with(|| row.clone());
             assert_eq!(known, row, "it was called closed, and has changed");
         }
         tokio::time::sleep(Duration::from_millis(40)).await;
@@ -277,21 +213,11 @@ async fn many_who_ask_for_order_flow_ask_the_exchange_once() {
     let told = futures::future::join_all((0..50).map(flow)).await;
     // One answer, read by all: the window ends when it was asked for, as well as the exchange's clock is known.
     let ends: Vec<i64> = told.iter().filter_map(|flow| flow["end_ms"].as_i64()).collect();
-    let apart = ends
-        .iter()
-        .max()
-        .zip(ends.iter().min())
-        .map(|(last, first)| last - first);
-    assert!(
-        ends.len() == 50 && apart.is_some_and(|apart| apart <= 5_000),
-        "{ends:?}"
-    );
+    let apart = ends.iter().max().zip(ends.iter().min()).map(|(last, first)| last - first);
+    assert!(ends.len() == 50 && apart.is_some_and(|apart| apart <= 5_000), "{ends:?}");
     // The simulated market has traded for 20 s; of what was before nothing is known.
     let covered = told[0]["covered_secs"].as_f64().expect("seconds");
-    assert!(
-        (10.0..60.0).contains(&covered) && told[0]["complete"] == false,
-        "{covered}"
-    );
+    assert!((10.0..60.0).contains(&covered) && told[0]["complete"] == false, "{covered}");
     assert_eq!(asked(&exchange, "aggTrades"), before + 1);
 }
 
@@ -317,13 +243,7 @@ async fn a_window_at_the_end_of_a_recording_stays_there() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("EEEUSDT.txt");
     laid_out(values).write(&path);
-    let settings = Settings {
-        mode: Mode::Replay {
-            files: vec![path],
-            speed: 1.0,
-        },
-        ..Settings::default()
-    };
+    let settings = Settings { mode: Mode::Replay { files: vec![path], speed: 1.0 }, ..Settings::default() };
     let exchange = tribune_exchange_sim::start(settings).await.expect("it starts");
     let market = MarketSettings::of(&exchange).start().ready().await;
     market.fetch("orderbook_l1:EEEUSDT").await.expect("an answer");
@@ -334,10 +254,7 @@ async fn a_window_at_the_end_of_a_recording_stays_there() {
         let (source, end, trades) = ended(&market, "EEEUSDT").await;
         let end = end.as_i64().expect("an end");
         let late = end - last;
-        assert!(
-            (-900..=900).contains(&late),
-            "{source}: it ends {late} ms after the last word"
-        );
+        assert!((-900..=900).contains(&late), "{source}: it ends {late} ms after the last word");
         if late >= 0 {
             // The second before it has one of the two.
             assert_eq!(trades, json!(1), "{source}");

@@ -30,11 +30,7 @@ async fn what_is_asked_wrongly_is_explained() {
         ("klines:BTCUSDT:7m", ErrorKind::InvalidArgument, "15m"),
         ("klines:BTCUSDT", ErrorKind::InvalidArgument, "no interval"),
         ("klines:1h:BTCUSDT", ErrorKind::InvalidArgument, "klines:BTCUSDT:1h"),
-        (
-            "analytics:BTCUSDT:order_flow",
-            ErrorKind::InvalidArgument,
-            "analytics:order_flow:BTCUSDT",
-        ),
+        ("analytics:BTCUSDT:order_flow", ErrorKind::InvalidArgument, "analytics:order_flow:BTCUSDT"),
         ("analytics:astrology:BTCUSDT", ErrorKind::InvalidArgument, "order_flow"),
         ("ticker:BTCUSDT:1h", ErrorKind::InvalidArgument, "after the symbol"),
     ];
@@ -45,29 +41,12 @@ async fn what_is_asked_wrongly_is_explained() {
         assert!(error.message().contains(part), "{document}: {error}");
     }
     let asked_for = |path: &str| exchange.counts().requests.get(path).copied() == before.requests.get(path).copied();
-    assert!(
-        asked_for("/api/v3/ticker/24hr") && asked_for("/api/v3/depth"),
-        "nothing was asked for it"
-    );
+    assert!(asked_for("/api/v3/ticker/24hr") && asked_for("/api/v3/depth"), "nothing was asked for it");
     // What is known of a market that is no more can be had.
-    assert!(
-        market
-            .fetch("exchange_info:LUNAUSDT")
-            .await
-            .expect("known")
-            .text
-            .contains("BREAK")
-    );
+    assert!(market.fetch("exchange_info:LUNAUSDT").await.expect("known").text.contains("BREAK"));
     // Of a delisted market the past can be had; it is not said to be the present.
     assert!(market.fetch("klines:LUNAUSDT:1h").await.is_ok());
-    assert!(
-        market
-            .source
-            .fetch(&id("notes:a.md"), &crate::support::call())
-            .await
-            .expect("no error")
-            .is_none()
-    );
+    assert!(market.source.fetch(&id("notes:a.md"), &crate::support::call()).await.expect("no error").is_none());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -83,15 +62,8 @@ async fn an_exchange_that_is_not_there_is_said_not_to_be_there() {
         assert!(error.message().contains("refuses connections"), "{error}");
         assert!(error.message().contains("again"), "it says what to do: {error}");
     }
-    let query = tribune_core::Query {
-        text: "bitcoin".to_owned(),
-        limit: 5,
-    };
-    let error = market
-        .source
-        .search(&query, &crate::support::call())
-        .await
-        .expect_err("no symbols");
+    let query = tribune_core::Query { text: "bitcoin".to_owned(), limit: 5 };
+    let error = market.source.search(&query, &crate::support::call()).await.expect_err("no symbols");
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(matches!(market.source.status(), SourceStatus::Degraded(why) if why.contains("refuses")));
 }
@@ -107,10 +79,7 @@ async fn a_book_whose_exchange_went_away_is_stale_and_says_so() {
     wire.cut();
     let deadline = Instant::now() + PATIENCE;
     let stale = loop {
-        let document = market
-            .fetch("orderbook:BTCUSDT")
-            .await
-            .expect("the last book that was live");
+        let document = market.fetch("orderbook:BTCUSDT").await.expect("the last book that was live");
         if document.metadata["book_state"] == "stale" {
             break document;
         }
@@ -118,10 +87,7 @@ async fn a_book_whose_exchange_went_away_is_stale_and_says_so() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     };
     let reason = stale.metadata["book_state_reason"].as_str().expect("a reason");
-    assert!(
-        reason.contains("connection") && reason.contains("could not be had"),
-        "{reason}"
-    );
+    assert!(reason.contains("connection") && reason.contains("could not be had"), "{reason}");
     assert!(stale.text.contains("stale"), "{}", stale.text);
     // It ages: later it is older, and the same book.
     tokio::time::sleep(Duration::from_millis(300)).await;
@@ -138,10 +104,7 @@ async fn a_book_whose_exchange_went_away_is_stale_and_says_so() {
         let text = document.metadata["received_time"].as_str().expect("a time");
         text.parse::<jiff::Timestamp>().expect("a time").as_millisecond()
     };
-    assert!(
-        received(&later).abs_diff(received(&stale)) < 30_000,
-        "{later:?} {stale:?}"
-    );
+    assert!(received(&later).abs_diff(received(&stale)) < 30_000, "{later:?} {stale:?}");
     assert_ne!(live.url, later.url);
     // What has no last state is not made up.
     let error = market.fetch("ticker:BTCUSDT").await.expect_err("no ticker");
@@ -177,11 +140,7 @@ async fn a_pause_that_the_exchange_wants_is_kept_and_told() {
     settings.rest.window = Duration::ZERO;
     settings.feed.max_books = 0;
     let market = settings.start().ready().await;
-    exchange.faults().set(&Fault::Reject {
-        status: 429,
-        retry_after_secs: Some(900),
-        count: None,
-    });
+    exchange.faults().set(&Fault::Reject { status: 429, retry_after_secs: Some(900), count: None });
     let error = market.fetch("klines:ETHUSDT:1h").await.expect_err("rejected");
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     // Work in the background may have met the pause first.
@@ -193,11 +152,7 @@ async fn a_pause_that_the_exchange_wants_is_kept_and_told() {
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
         assert!(error.message().contains(" s"), "{error}");
     }
-    assert_eq!(
-        exchange.counts().injected_rejections,
-        before,
-        "nothing was sent in the pause"
-    );
+    assert_eq!(exchange.counts().injected_rejections, before, "nothing was sent in the pause");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -207,12 +162,7 @@ async fn malformed_answers_are_refused() {
     settings.rest.window = Duration::ZERO;
     settings.feed.max_books = 0;
     let market = settings.start().ready().await;
-    for document in [
-        "ticker:BTCUSDT",
-        "orderbook:BTCUSDT",
-        "klines:BTCUSDT:1h",
-        "trades:BTCUSDT",
-    ] {
+    for document in ["ticker:BTCUSDT", "orderbook:BTCUSDT", "klines:BTCUSDT:1h", "trades:BTCUSDT"] {
         // Enough for work in the background too, which asks at times of its own.
         exchange.faults().set(&Fault::GarbageAnswers { count: 1_000 });
         let error = market.fetch(document).await.expect_err(document);
@@ -223,48 +173,25 @@ async fn malformed_answers_are_refused() {
         let error = market.fetch(document).await.expect_err(document);
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{document}: {error}");
         exchange.faults().clear();
-        until("it is answered again", || async {
-            market.fetch(document).await.is_ok()
-        })
-        .await;
+        until("it is answered again", || async { market.fetch(document).await.is_ok() }).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_market_without_trades_has_no_price_rather_than_none_of_worth() {
-    let simulation = Simulation {
-        extra_symbols: 1,
-        extra_events_per_second: 0.0,
-        history_minutes: 0,
-        ..simulation()
-    };
+    let simulation = Simulation { extra_symbols: 1, extra_events_per_second: 0.0, history_minutes: 0, ..simulation() };
     let exchange = exchange(simulation, Limits::default()).await;
     let market = MarketSettings::of(&exchange).start().ready().await;
     let ticker = market.fetch("ticker:AAAQXUSDT").await.expect("an answer");
     assert!(ticker.text.contains("last price unknown"), "{}", ticker.text);
     assert!(!ticker.text.contains("last price 0"), "{}", ticker.text);
-    let value = |name: &str| {
-        ticker
-            .text
-            .lines()
-            .find_map(|line| line.strip_prefix(&format!("{name}: ")).map(str::to_owned))
-    };
+    let value =
+        |name: &str| ticker.text.lines().find_map(|line| line.strip_prefix(&format!("{name}: ")).map(str::to_owned));
     for name in ["last_price", "price_change_pct", "high_price", "weighted_average_price"] {
-        assert!(
-            value(name).is_some_and(|value| !value.starts_with('0')),
-            "{name}: {:?}",
-            value(name)
-        );
+        assert!(value(name).is_some_and(|value| !value.starts_with('0')), "{name}: {:?}", value(name));
     }
-    let query = tribune_core::Query {
-        text: "AAAQXUSDT".to_owned(),
-        limit: 3,
-    };
-    let hits = market
-        .source
-        .search(&query, &crate::support::call())
-        .await
-        .expect("hits");
+    let query = tribune_core::Query { text: "AAAQXUSDT".to_owned(), limit: 3 };
+    let hits = market.source.search(&query, &crate::support::call()).await.expect("hits");
     assert!(hits[0].snippet.contains("no price is known"), "{}", hits[0].snippet);
     // Its book is quiet, whole and live.
     market.live("orderbook_l1:AAAQXUSDT").await;
@@ -348,14 +275,7 @@ async fn a_citation_shows_what_was_cited_until_it_expires() {
         price(&other.fetch("ticker:BTCUSDT").await.expect("an answer")) != price(&cited)
     })
     .await;
-    let look = async |record: &str| {
-        market
-            .source
-            .cited(&ticker, record)
-            .await
-            .expect("no error")
-            .expect("records")
-    };
+    let look = async |record: &str| market.source.cited(&ticker, record).await.expect("no error").expect("records");
     match look(&record).await {
         Cited::Kept { document, .. } => {
             assert_eq!((&document.text, &document.title), (&cited.text, &cited.title));
@@ -364,11 +284,7 @@ async fn a_citation_shows_what_was_cited_until_it_expires() {
         other => panic!("{other:?}"),
     }
     // Of another document, or never given out, it is unknown.
-    let other = market
-        .source
-        .cited(&id("ticker:ETHUSDT"), &record)
-        .await
-        .expect("no error");
+    let other = market.source.cited(&id("ticker:ETHUSDT"), &record).await.expect("no error");
     assert!(matches!(other, Some(Cited::Unknown) | None), "{other:?}");
     // Newer ones take its place.
     let deadline = Instant::now() + PATIENCE;
@@ -388,18 +304,12 @@ async fn a_citation_shows_what_was_cited_until_it_expires() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_most_traded_are_tracked_although_their_tickers_failed_at_first() {
     let exchange = exchange(simulation(), Limits::default()).await;
-    exchange.faults().set(&Fault::FailEndpoint {
-        endpoint: "ticker/24hr".to_owned(),
-        count: 2,
-    });
+    exchange.faults().set(&Fault::FailEndpoint { endpoint: "ticker/24hr".to_owned(), count: 2 });
     let mut settings = MarketSettings::of(&exchange);
     settings.track_top = 1;
     let market = settings.start().ready().await;
     // One that is always kept is live without being asked for; the money of ETHBTC is not more because it is BTC.
-    until("the most traded one is kept", || async {
-        asked(&exchange, "depth") > 0
-    })
-    .await;
+    until("the most traded one is kept", || async { asked(&exchange, "depth") > 0 }).await;
     let document = market.live("orderbook_l1:BTCUSDT").await;
     assert_eq!(document.metadata["book_state"], "live");
 }

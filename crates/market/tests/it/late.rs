@@ -73,10 +73,7 @@ async fn books_whose_updates_come_seconds_late_are_not_called_live() {
     wire.delay(Duration::from_secs(4));
     until("it is said to be late, and asked for", || async {
         let document = market.fetch("orderbook_l1:BTCUSDT").await.expect("an answer");
-        let reason = document
-            .metadata
-            .get("book_state_reason")
-            .and_then(|reason| reason.as_str());
+        let reason = document.metadata.get("book_state_reason").and_then(|reason| reason.as_str());
         let is_late = reason.is_some_and(|reason| reason.contains("s late"));
         // What was asked for is not as old as what came.
         let is_fresh = document.metadata["age_ms"].as_u64() < Some(3_000);

@@ -49,10 +49,7 @@ fn rows(answer: &Value) -> Vec<&Vec<Value>> {
 
 /// Nothing happens on it, so that two looks at it see the same.
 async fn still() -> Exchange {
-    let simulation = Simulation {
-        events_per_second: 0.0,
-        ..simulation()
-    };
+    let simulation = Simulation { events_per_second: 0.0, ..simulation() };
     exchange(simulation, Limits::default()).await
 }
 
@@ -84,29 +81,18 @@ async fn figures_are_those_of_the_exchanges_tickers() {
     let volumes: Vec<Decimal> = rows_of_all.iter().map(|row| decimal(&row[4])).collect();
     assert!(volumes.is_sorted_by(|one, next| one >= next), "{volumes:?}");
     for (order, rises) in [("gain", true), ("loss", false)] {
-        let answer = top(&market, json!({"sort_by": order, "limit": 100}))
-            .await
-            .expect("an answer");
+        let answer = top(&market, json!({"sort_by": order, "limit": 100})).await.expect("an answer");
         let changes: Vec<f64> = rows(&answer).iter().filter_map(|row| row[2].as_f64()).collect();
         let truly = |ticker: &&Value| {
             (decimal(&ticker["priceChange"]) > Decimal::ZERO) == rises && !decimal(&ticker["priceChange"]).is_zero()
         };
         assert_eq!(changes.len(), truth.values().filter(truly).count(), "{order}");
-        assert!(
-            changes.is_sorted_by(|one, next| if rises { one >= next } else { one <= next }),
-            "{changes:?}"
-        );
+        assert!(changes.is_sorted_by(|one, next| if rises { one >= next } else { one <= next }), "{changes:?}");
     }
     // Of other money only what is priced in it.
     let bitcoin = top(&market, json!({"quote_asset": "btc"})).await.expect("an answer");
-    assert!(
-        rows(&bitcoin)
-            .iter()
-            .all(|row| row[0].as_str().is_some_and(|name| name.ends_with("BTC")))
-    );
-    let unknown = top(&market, json!({"quote_asset": "XYZ"}))
-        .await
-        .expect_err("no such money");
+    assert!(rows(&bitcoin).iter().all(|row| row[0].as_str().is_some_and(|name| name.ends_with("BTC"))));
+    let unknown = top(&market, json!({"quote_asset": "XYZ"})).await.expect_err("no such money");
     assert!(unknown.message().contains("Prices are in: USDT"), "{unknown}");
 }
 
@@ -119,58 +105,34 @@ async fn a_question_about_no_market_finds_all_and_its_citation_stays() {
         document.is_ok_and(|document| document.metadata["data_source"] == "stream")
     })
     .await;
-    let query = Query {
-        text: "Where is volume concentrated?".to_owned(),
-        limit: 10,
-    };
+    let query = Query { text: "Where is volume concentrated?".to_owned(), limit: 10 };
     let found = market.source.search(&query, &call()).await.expect("an answer");
     let [hit] = &*found else { panic!("{found:?}") };
     assert_eq!(hit.id.as_str(), "markets:USDT");
-    assert!(
-        hit.snippet.starts_with("SIMULATED ") && hit.snippet.contains("volume BTCUSDT "),
-        "{}",
-        hit.snippet
-    );
+    assert!(hit.snippet.starts_with("SIMULATED ") && hit.snippet.contains("volume BTCUSDT "), "{}", hit.snippet);
     assert!(hit.snippet.chars().count() <= 200, "{}", hit.snippet);
 
     let document = market.fetch("markets:USDT").await.expect("a document");
     let url = document.url.clone().expect("a citation");
     let record = url.split_once("?at=").expect("a record").1;
-    let cited = market
-        .source
-        .cited(&id("markets:USDT"), record)
-        .await
-        .expect("an answer");
-    let Some(Cited::Kept { document: kept, at }) = cited else {
-        panic!("{cited:?}")
-    };
+    let cited = market.source.cited(&id("markets:USDT"), record).await.expect("an answer");
+    let Some(Cited::Kept { document: kept, at }) = cited else { panic!("{cited:?}") };
     assert_eq!(kept.text, document.text);
     for (document, at) in [(&*kept, Some(at)), (&document, None)] {
         let view = market.source.view(document, at, &call()).await.expect("a view");
-        let Some(View::Board(board)) = view else {
-            panic!("{view:?}")
-        };
+        let Some(View::Board(board)) = view else { panic!("{view:?}") };
         assert_eq!((&*board.title, board.is_live), ("USDT markets", at.is_none()));
-        let tables = board
-            .panels
-            .iter()
-            .filter(|panel| matches!(&panel.content, Content::Table(_)));
+        let tables = board.panels.iter().filter(|panel| matches!(&panel.content, Content::Table(_)));
         assert_eq!(tables.count(), 4, "{board:?}");
         assert!(board.badges.iter().any(|badge| badge.label == "SIMULATED"));
     }
 
     // Neither streams nor requests: what was known is told, and said to be old.
     exchange.faults().set(&Fault::Silence { on: true });
-    exchange.faults().set(&Fault::Reject {
-        status: 503,
-        retry_after_secs: None,
-        count: None,
-    });
+    exchange.faults().set(&Fault::Reject { status: 503, retry_after_secs: None, count: None });
     until("it says that it is stale", || async {
         let document = market.fetch("markets:USDT").await.expect("what was known");
-        document
-            .text
-            .contains("STALE: the streams are silent, and asking the exchange failed")
+        document.text.contains("STALE: the streams are silent, and asking the exchange failed")
     })
     .await;
 }

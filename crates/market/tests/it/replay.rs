@@ -22,13 +22,7 @@ async fn a_recording_says_what_it_is() {
     until("it is played", || finished(&exchange)).await;
     let document = market.live("orderbook_l1:EEEUSDT").await;
     assert!(document.text.starts_with("SIMULATED: a replay"), "{}", document.text);
-    assert!(
-        document
-            .text
-            .contains("best bid 9.95 for 0.5 EEE, best ask 10.1 for 4 EEE"),
-        "{}",
-        document.text
-    );
+    assert!(document.text.contains("best bid 9.95 for 0.5 EEE, best ask 10.1 for 4 EEE"), "{}", document.text);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -44,10 +38,7 @@ async fn a_flow_that_began_before_the_recording_is_not_told_as_whole() {
     match market.fetch("analytics:order_flow:EEEUSDT").await {
         Err(error) => {
             let told = error.to_string();
-            assert!(
-                told.contains("the recording does not have every trade of this time"),
-                "{told}"
-            );
+            assert!(told.contains("the recording does not have every trade of this time"), "{told}");
         }
         Ok(document) => assert!(document.text.contains("\ncomplete: false\n"), "{}", document.text),
     }

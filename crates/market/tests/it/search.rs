@@ -38,24 +38,14 @@ async fn two_thousand_symbols_are_searched_at_once() {
     let before = exchange.counts().requests;
     let mut hits = 0;
     for text in QUERIES.iter().cycle().take(300) {
-        let query = Query {
-            text: (*text).to_owned(),
-            limit: 10,
-        };
+        let query = Query { text: (*text).to_owned(), limit: 10 };
         let found = market.source.search(&query, &call()).await.expect("an answer");
         for hit in found.iter() {
             let length = hit.snippet.chars().count();
             assert!(length <= 200, "{length}: {}", hit.snippet);
-            assert!(
-                hit.snippet.contains("SIMULATED") && hit.title.contains("SIMULATED"),
-                "{hit:?}"
-            );
+            assert!(hit.snippet.contains("SIMULATED") && hit.title.contains("SIMULATED"), "{hit:?}");
             assert!(hit.snippet.contains("As of 20"), "{}", hit.snippet);
-            assert!(
-                hit.url.as_deref().is_some_and(|url| url.contains("?at=")),
-                "{:?}",
-                hit.url
-            );
+            assert!(hit.url.as_deref().is_some_and(|url| url.contains("?at=")), "{:?}", hit.url);
         }
         hits += found.len();
         if *text == "nothing that anybody trades" {
@@ -85,37 +75,18 @@ async fn a_snippet_has_figures_of_its_own_document() {
         ("btc spread", "orderbook_l1:BTCUSDT", "spread"),
         ("btc slippage", "orderbook_l2:BTCUSDT", "USDT of bids and"),
         ("btc 1h candles", "klines:BTCUSDT:1h", "its close so far is"),
-        (
-            "btc volume profile",
-            "analytics:volume_profile:BTCUSDT",
-            "on average at",
-        ),
-        (
-            "btc liquidity vacuums",
-            "analytics:liquidity_vacuums:BTCUSDT",
-            "with little volume",
-        ),
+        ("btc volume profile", "analytics:volume_profile:BTCUSDT", "on average at"),
+        ("btc liquidity vacuums", "analytics:liquidity_vacuums:BTCUSDT", "with little volume"),
         ("btc anomalies", "analytics:anomalies:BTCUSDT", "its"),
-        (
-            "btc market health",
-            "analytics:health:BTCUSDT",
-            "Fetch it for the score",
-        ),
+        ("btc market health", "analytics:health:BTCUSDT", "Fetch it for the score"),
         ("btc tick size", "exchange_info:BTCUSDT", "price step"),
     ] {
-        let query = Query {
-            text: text.to_owned(),
-            limit: 1,
-        };
+        let query = Query { text: text.to_owned(), limit: 1 };
         let found = market.source.search(&query, &call()).await.expect("an answer");
         let first = &found[0];
         assert_eq!(first.id.as_str(), id, "{text}");
         assert!(first.snippet.contains(words), "{}", first.snippet);
-        assert!(
-            id.starts_with("ticker") || !first.snippet.contains("last price"),
-            "{}",
-            first.snippet
-        );
+        assert!(id.starts_with("ticker") || !first.snippet.contains("last price"), "{}", first.snippet);
         assert!(first.snippet.ends_with("Z."), "not cut: {}", first.snippet);
     }
 }
@@ -134,10 +105,7 @@ async fn without_a_live_book_a_snippet_says_what_to_fetch() {
         ("sol anomalies", "Fetch it for what is unusual."),
         ("sol market health", "Fetch it for the score."),
     ] {
-        let query = Query {
-            text: text.to_owned(),
-            limit: 1,
-        };
+        let query = Query { text: text.to_owned(), limit: 1 };
         let found = market.source.search(&query, &call()).await.expect("an answer");
         let snippet = &found[0].snippet;
         assert!(snippet.contains(words), "{text}: {snippet}");

@@ -37,10 +37,7 @@ impl MarketSettings {
 
     pub fn at(rest_url: String, stream_url: String) -> Self {
         Self {
-            rest: rest::Settings {
-                base_url: rest_url,
-                ..rest::Settings::default()
-            },
+            rest: rest::Settings { base_url: rest_url, ..rest::Settings::default() },
             feed: feed::Settings::new(stream_url),
             symbols: Vec::new(),
             track_top: 0,
@@ -51,26 +48,16 @@ impl MarketSettings {
 
     pub fn start(self) -> Market {
         let folder = tempfile::tempdir().expect("a folder");
-        let limits = citations::Limits {
-            keep: self.keep_citations,
-            most: self.max_citations,
-        };
+        let limits = citations::Limits { keep: self.keep_citations, most: self.max_citations };
         let citations = Citations::open(folder.path().to_owned(), limits, Arc::new(SystemClock)).expect("a folder");
         let links = Links::new("http://tribune.test");
         let records = Records::new(Some(Arc::new(citations)), links);
-        let settings = market::Settings {
-            rest: self.rest,
-            feed: self.feed,
-            symbols: self.symbols,
-            track_top: self.track_top,
-        };
+        let settings =
+            market::Settings { rest: self.rest, feed: self.feed, symbols: self.symbols, track_top: self.track_top };
         let market = market::Market::new(settings, Arc::new(SystemClock)).expect("settings");
         let source = Arc::new(MarketSource::new(market, records));
         tokio::spawn(source.clone().run(CancellationToken::new()));
-        Market {
-            source,
-            _folder: folder,
-        }
+        Market { source, _folder: folder }
     }
 }
 
@@ -90,10 +77,7 @@ impl Market {
 
     /// Once the symbols are loaded.
     pub async fn ready(self) -> Self {
-        until("symbols are loaded", || async {
-            self.source.facts().documents.is_some()
-        })
-        .await;
+        until("symbols are loaded", || async { self.source.facts().documents.is_some() }).await;
         self
     }
 

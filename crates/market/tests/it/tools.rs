@@ -74,10 +74,7 @@ async fn every_answer_has_the_figures_that_its_schema_names() {
         ("binance_detect_market_anomalies", one.clone()),
         ("binance_get_microstructure_health", one.clone()),
         ("binance_get_liquidity_vacuums", one.clone()),
-        (
-            "binance_cost_to_trade",
-            json!({"symbol": "BTCUSDT", "side": "sell", "notional": 1000}),
-        ),
+        ("binance_cost_to_trade", json!({"symbol": "BTCUSDT", "side": "sell", "notional": 1000})),
         ("binance_compare_markets", json!({"symbols": ["BTCUSDT", "ETHUSDT"]})),
         ("binance_top_markets", json!({})),
     ];
@@ -105,13 +102,7 @@ async fn every_answer_has_the_figures_that_its_schema_names() {
     ];
     for (name, arguments) in calls {
         let answer = tools.answer(name, arguments).await;
-        let schema = tools
-            .registry
-            .lookup(name)
-            .expect("the tool")
-            .spec()
-            .output_schema
-            .clone();
+        let schema = tools.registry.lookup(name).expect("the tool").spec().output_schema.clone();
         let schema = Value::Object(schema);
         let size = schema.to_string().len();
         assert!(size <= MAX_OUTPUT_SCHEMA_BYTES, "{name}: {size}");
@@ -132,11 +123,7 @@ async fn every_answer_has_the_figures_that_its_schema_names() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_people_write_is_understood_and_lists_stay_lists() {
     let (_exchange, tools) = tools().await;
-    for symbols in [
-        json!(["BTCUSDT"]),
-        json!(["BTCUSDT", "btc/usdt"]),
-        json!("[\"BTCUSDT\"]"),
-    ] {
+    for symbols in [json!(["BTCUSDT"]), json!(["BTCUSDT", "btc/usdt"]), json!("[\"BTCUSDT\"]")] {
         let answer = tools.answer("binance_get_ticker", json!({"symbols": symbols})).await;
         assert_eq!(answer["results"].as_array().map(Vec::len), Some(1), "{answer}");
         assert_eq!(answer["results"][0]["symbol"], "BTCUSDT");
@@ -146,20 +133,13 @@ async fn what_people_write_is_understood_and_lists_stay_lists() {
     assert_eq!(answer["results"].as_array().map(Vec::len), Some(2), "{answer}");
     tools.answer("binance_compare_markets", both).await;
     for symbols in [json!(["BTCUSDT", "BTCUSDT"]), json!(["BTCUSDT", "btcusdt"])] {
-        let fault = tools
-            .fault("binance_compare_markets", json!({"symbols": symbols}))
-            .await;
+        let fault = tools.fault("binance_compare_markets", json!({"symbols": symbols})).await;
         assert!(fault.contains("two different symbols"), "{fault}");
     }
     let trades = json!({"symbol": "BTCUSDT", "limit": "10"});
     let answer = tools.answer("binance_get_recent_trades", trades).await;
     assert_eq!(answer["trades_used"], 10);
-    let fault = tools
-        .fault(
-            "binance_get_recent_trades",
-            json!({"symbol": "BTCUSDT", "limit": "ten"}),
-        )
-        .await;
+    let fault = tools.fault("binance_get_recent_trades", json!({"symbol": "BTCUSDT", "limit": "ten"})).await;
     assert!(fault.contains("`limit` has the wrong type"), "{fault}");
     // As text, as a number, as a day: the same time.
     let seconds = jiff::Timestamp::now().as_second() - 3_600;
@@ -178,10 +158,7 @@ async fn what_people_write_is_understood_and_lists_stay_lists() {
     first.dedup();
     assert_eq!(first.len(), 1, "{first:?}");
     let fault = tools.fault("binance_get_klines", from(json!("yesterday"))).await;
-    assert!(
-        fault.contains("`start_time` is no time since 1970: yesterday"),
-        "{fault}"
-    );
+    assert!(fault.contains("`start_time` is no time since 1970: yesterday"), "{fault}");
     for (size, told) in [
         (json!("0.123456789"), "at most 8 places"),
         (json!("-1"), "above zero"),
@@ -204,11 +181,7 @@ async fn while_the_exchange_asks_for_a_pause_its_streams_are_told() {
         answer["source"] == "stream"
     })
     .await;
-    exchange.faults().set(&Fault::Reject {
-        status: 429,
-        retry_after_secs: Some(60),
-        count: None,
-    });
+    exchange.faults().set(&Fault::Reject { status: 429, retry_after_secs: Some(60), count: None });
     let symbols = json!({"symbols": ["BTCUSDT", "ETHUSDT"]});
     let compared = tools.answer("binance_compare_markets", symbols.clone()).await;
     assert_eq!(compared["failed"], json!([]));
@@ -224,15 +197,10 @@ async fn while_the_exchange_asks_for_a_pause_its_streams_are_told() {
     assert_eq!(several["results"].as_array().map(Vec::len), Some(2), "{several}");
     let one = json!({"symbol": "BTCUSDT"});
     let found = tools.answer("binance_detect_market_anomalies", one.clone()).await;
-    assert!(
-        found["candles"]["value"].is_null() && found["candles"]["reason"].is_string(),
-        "{found}"
-    );
+    assert!(found["candles"]["value"].is_null() && found["candles"]["reason"].is_string(), "{found}");
     let checks = found["checks"].as_array().expect("checks");
     assert_eq!(checks.len(), 6, "{found}");
-    let outliers = checks
-        .iter()
-        .filter(|check| check["type"].as_str().is_some_and(|kind| kind.ends_with("_outlier")));
+    let outliers = checks.iter().filter(|check| check["type"].as_str().is_some_and(|kind| kind.ends_with("_outlier")));
     for outlier in outliers {
         assert!(outlier["found"].is_null() && outlier["reason"].is_string(), "{outlier}");
     }
@@ -253,15 +221,9 @@ async fn checks_say_of_which_time_they_are_and_walls_why_there_are_none() {
     let opened = found["candles"]["last_open_time"].as_str().expect("a time").to_owned();
     assert_eq!(window("volume_outlier"), format!("the 1m candle from {opened} on"));
     let vanished = window("large_level_vanished_untraded");
-    assert!(
-        vanished.starts_with("the last 300 s, watched without a break for "),
-        "{vanished}"
-    );
+    assert!(vanished.starts_with("the last 300 s, watched without a break for "), "{vanished}");
     assert_eq!(window("quote_rate"), "the last 10 s");
-    assert!(
-        found["candles"]["age_ms"].is_u64() && found["candles"]["interval"] == "1m",
-        "{found}"
-    );
+    assert!(found["candles"]["age_ms"].is_u64() && found["candles"]["interval"] == "1m", "{found}");
 
     let health = tools.answer("binance_orderbook_health", one.clone()).await;
     assert!(health["walls"]["walls"].is_array(), "{health}");

@@ -23,11 +23,7 @@ impl Footnotes {
     pub(super) fn reference(&mut self, label: &str) -> Element {
         let number = self.number(label);
         let link = Element::new("a").with("href", format!("#note-{number}"));
-        let link = if self.referred.insert(number) {
-            link.with("id", format!("note-{number}-from"))
-        } else {
-            link
-        };
+        let link = if self.referred.insert(number) { link.with("id", format!("note-{number}-from")) } else { link };
         Element::new("sup").child(link.text(number.to_string()))
     }
 

@@ -37,9 +37,7 @@ pub(super) fn target(address: &str) -> Target {
 
 /// A link that sends no referrer and gives the other site no access to this page.
 pub(super) fn outside(address: String) -> Element {
-    Element::new("a")
-        .with("href", address)
-        .with("rel", "noreferrer noopener nofollow")
+    Element::new("a").with("href", address).with("rel", "noreferrer noopener nofollow")
 }
 
 /// The anchor of a heading, the same for the heading and for links to it, and distinct from the page's own ids.

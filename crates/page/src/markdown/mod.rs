@@ -54,9 +54,7 @@ pub fn markdown_marked(text: &str, cited: Option<Range<usize>>) -> Vec<Node> {
 
 /// The end of the text that these events cover.
 fn read_to(events: &[(Event<'_>, Range<usize>)]) -> usize {
-    let contents = events
-        .iter()
-        .filter(|(event, _)| !matches!(event, Event::Start(_) | Event::End(_)));
+    let contents = events.iter().filter(|(event, _)| !matches!(event, Event::Start(_) | Event::End(_)));
     contents.map(|(_, at)| at.end).max().unwrap_or_default()
 }
 
@@ -80,12 +78,7 @@ struct Frame<'a> {
 
 impl<'a> Frame<'a> {
     const fn new(tag: Option<Tag<'a>>, at: Range<usize>) -> Self {
-        Self {
-            tag,
-            at,
-            inner: Vec::new(),
-            is_task: false,
-        }
+        Self { tag, at, inner: Vec::new(), is_task: false }
     }
 }
 
@@ -173,9 +166,7 @@ impl<'a> Builder<'a> {
             Some(Tag::TableHead) => self.add(Element::new("thead").child(Element::new("tr").children(inner))),
             Some(Tag::TableRow) => self.add(Element::new("tr").children(inner)),
             Some(Tag::TableCell) => self.cell(inner),
-            Some(Tag::Link {
-                dest_url, link_type, ..
-            }) => self.link(&dest_url, link_type, inner),
+            Some(Tag::Link { dest_url, link_type, .. }) => self.link(&dest_url, link_type, inner),
             Some(Tag::Image { dest_url, .. }) => self.image(&dest_url, inner),
             Some(Tag::FootnoteDefinition(label)) => self.footnotes.add(&label, inner),
             Some(_) => self.block(Element::new("div").children(inner), &at),
@@ -269,9 +260,7 @@ impl<'a> Builder<'a> {
     }
 
     fn is_within_link(&self) -> bool {
-        self.frames
-            .iter()
-            .any(|frame| matches!(frame.tag, Some(Tag::Link { .. })))
+        self.frames.iter().any(|frame| matches!(frame.tag, Some(Tag::Link { .. })))
     }
 
     fn link(&mut self, address: &str, kind: LinkType, inner: Vec<Node>) {
@@ -292,11 +281,7 @@ impl<'a> Builder<'a> {
     /// Images are not loaded: the page shows their description and address.
     fn image(&mut self, address: &str, inner: Vec<Node>) {
         let picture = Element::classed("span", "picture").text("Picture");
-        let picture = if inner.is_empty() {
-            picture
-        } else {
-            picture.text(": ").children(inner)
-        };
+        let picture = if inner.is_empty() { picture } else { picture.text(": ").children(inner) };
         let picture = match target(address) {
             Target::Outside(address) if !self.is_within_link() => {
                 let shown = address.clone();

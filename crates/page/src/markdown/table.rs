@@ -16,11 +16,7 @@ pub(super) fn table(mut rows: Vec<Node>, is_cited: bool) -> Element {
 }
 
 pub(super) fn cell(is_head: bool, alignment: Option<Alignment>, inner: Vec<Node>) -> Element {
-    let cell = if is_head {
-        Element::new("th").with("scope", "col")
-    } else {
-        Element::new("td")
-    };
+    let cell = if is_head { Element::new("th").with("scope", "col") } else { Element::new("td") };
     let cell = match alignment {
         Some(Alignment::Right) => cell.class("number"),
         Some(Alignment::Center) => cell.class("middle"),

@@ -29,11 +29,7 @@ struct State {
 impl Breaker {
     pub(super) fn new(side: &'static str, clock: Arc<dyn Clock>) -> Self {
         metrics::gauge!("tribune_report_cache_breaker_open", "side" => side).set(0.0);
-        Self {
-            clock,
-            side,
-            state: Mutex::default(),
-        }
+        Self { clock, side, state: Mutex::default() }
     }
 
     /// Lets a call through, or says why the last one failed. While it is open, one call per pause tries.

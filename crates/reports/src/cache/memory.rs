@@ -57,11 +57,7 @@ impl MemoryCache {
     }
 
     pub fn with_timing(clock: Arc<dyn Clock>, timing: Timing) -> Self {
-        Self {
-            clock,
-            timing,
-            state: Mutex::default(),
-        }
+        Self { clock, timing, state: Mutex::default() }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -71,14 +67,7 @@ impl MemoryCache {
 
 impl Writer {
     fn free(now: Instant) -> Self {
-        Self {
-            node: None,
-            token: 0,
-            sequence: None,
-            until: now,
-            is_stale: false,
-            wanted: None,
-        }
+        Self { node: None, token: 0, sequence: None, until: now, is_stale: false, wanted: None }
     }
 
     /// The holder of a lease that is in force.
@@ -107,10 +96,7 @@ impl State {
             Some(holder) if holder == *node => {
                 writer.renew(claim, now, timing);
                 let wanted = writer.wanted.as_ref().filter(|(by, until)| now < *until && by != node);
-                Lease::Renewed {
-                    token,
-                    wanted_by: wanted.map(|(by, _)| by.clone()),
-                }
+                Lease::Renewed { token, wanted_by: wanted.map(|(by, _)| by.clone()) }
             }
             Some(holder) if !is_left => {
                 if is_first {
@@ -142,11 +128,7 @@ impl State {
             return Written::Refused { token };
         }
         writer.sequence = Some(author.sequence);
-        let last = LastReport {
-            report: report.clone(),
-            generated: *generated,
-            written: now,
-        };
+        let last = LastReport { report: report.clone(), generated: *generated, written: now };
         self.reports.insert(report.symbol.as_str().into(), last);
         Written::Stored
     }
@@ -243,21 +225,13 @@ mod tests {
         let clock = Arc::new(ManualClock::at(0));
         let cache = MemoryCache::new(clock.clone());
         let node = NodeId("a".into());
-        let claim = [Claim {
-            symbol: "BTCUSDT".into(),
-            eagerness: Eagerness::First,
-            is_fresh: true,
-            floor: 41,
-        }];
+        let claim = [Claim { symbol: "BTCUSDT".into(), eagerness: Eagerness::First, is_fresh: true, floor: 41 }];
         let taken = cache.claim(&node, &claim).await.expect("memory");
         assert_eq!(taken, [Lease::Taken { token: 42 }]);
         clock.advance_ms(2 * 24 * 3600 * 1000);
         cache.claim(&node, &[]).await.expect("memory");
         assert!(cache.state().writers.is_empty());
-        let claim = [Claim {
-            floor: u64::MAX,
-            ..claim[0].clone()
-        }];
+        let claim = [Claim { floor: u64::MAX, ..claim[0].clone() }];
         let taken = cache.claim(&node, &claim).await.expect("memory");
         assert_eq!(taken, [Lease::Taken { token: 43 }], "nobody can have had that floor");
     }

@@ -57,10 +57,7 @@ pub struct Slow {
 }
 
 pub fn slow(inputs: &Inputs<'_>) -> Slow {
-    Slow {
-        computed: inputs.now.monotonic,
-        figures: slow::compute(&Observation::new(inputs)),
-    }
+    Slow { computed: inputs.now.monotonic, figures: slow::compute(&Observation::new(inputs)) }
 }
 
 /// The whole report: fast figures are computed now, slow ones are as they were.
@@ -69,11 +66,7 @@ pub fn report(inputs: &Inputs<'_>, slow: &Slow, (node, token, sequence): (&NodeI
     let symbol = inputs.symbol;
     let mut report = Report {
         schema_version: SCHEMA_VERSION.to_owned(),
-        writer: Writer {
-            node_id: node.to_string(),
-            writer_token: token,
-            sequence,
-        },
+        writer: Writer { node_id: node.to_string(), writer_token: token, sequence },
         updated_at: observed.computed_at.clone(),
         symbol: symbol.name.to_string(),
         base_asset: symbol.base.to_string(),
@@ -98,10 +91,7 @@ pub fn report(inputs: &Inputs<'_>, slow: &Slow, (node, token, sequence): (&NodeI
 fn ingestion(observed: &Observation<'_>) -> Ingestion {
     let why_old = || match observed.inputs.published.lag().as_secs_f64() {
         lag if lag > 0.0 => format!("data from the exchange is {lag:.1} s behind its clock"),
-        _ => format!(
-            "nothing has arrived from the exchange for {:.1} s",
-            observed.age.as_secs_f64()
-        ),
+        _ => format!("nothing has arrived from the exchange for {:.1} s", observed.age.as_secs_f64()),
     };
     let is_old = observed.status != IngestionStatus::Ok;
     Ingestion {

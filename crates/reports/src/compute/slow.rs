@@ -83,12 +83,8 @@ fn walls(watched: &Walls, observed: &Observation<'_>) -> Outcome<Vec<Wall>> {
 fn anomalies(all: &Anomalies) -> Outcome<Vec<Anomaly>> {
     let missing: Vec<String> = all.checks.iter().filter_map(not_made).collect();
     let (count, checks) = (missing.len(), all.checks.len());
-    let reason = (count > 0).then(|| {
-        format!(
-            "{count} of {checks} checks could not be made yet: {}",
-            missing.join(", ")
-        )
-    });
+    let reason =
+        (count > 0).then(|| format!("{count} of {checks} checks could not be made yet: {}", missing.join(", ")));
     match reason {
         Some(reason) if all.checked == 0 => Err(reason),
         reason => Ok((all.checks.iter().filter_map(anomaly).collect(), reason)),
@@ -103,18 +99,11 @@ fn not_made(check: &Check) -> Option<String> {
 fn anomaly(check: &Check) -> Option<Anomaly> {
     let severity = check.severity.filter(|_| check.found == Some(true))?;
     let figure = |name: &str, value: Option<f64>| value.map(|value| format!("{name} {value}"));
-    let figures = [
-        figure("value", check.value),
-        figure("usual", check.baseline),
-        figure("found from", check.threshold),
-    ];
+    let figures =
+        [figure("value", check.value), figure("usual", check.baseline), figure("found from", check.threshold)];
     let window = check.window.as_ref().map(|window| format!("over {window}"));
     let words: Vec<String> = figures.into_iter().flatten().chain(window).collect();
-    Some(Anomaly {
-        kind: name(check.kind),
-        severity,
-        note: format!("{}; {}", words.join(", "), check.note),
-    })
+    Some(Anomaly { kind: name(check.kind), severity, note: format!("{}; {}", words.join(", "), check.note) })
 }
 
 /// The name in answers.
@@ -150,13 +139,8 @@ fn health(observed: &Observation<'_>, anomalies: &Anomalies) -> Outcome<Health> 
     let parts = &score.components;
     let missing = parts.iter().filter(|part| part.score.is_none()).count();
     let missing = (missing > 0).then(|| format!("{missing} of {} components have no input", parts.len()));
-    let noted = parts
-        .iter()
-        .filter_map(|part| Some(format!("{}: {}", part.name, part.note.as_ref()?)));
-    let incomplete = missing
-        .into_iter()
-        .chain(noted)
-        .reduce(|all, one| format!("{all}; {one}"));
+    let noted = parts.iter().filter_map(|part| Some(format!("{}: {}", part.name, part.note.as_ref()?)));
+    let incomplete = missing.into_iter().chain(noted).reduce(|all, one| format!("{all}; {one}"));
     let reason = score.reason.map(|reason| reason.to_string()).or(incomplete);
     let health = Health {
         score: score.score,
@@ -176,10 +160,7 @@ fn component(part: health::Component) -> Component {
         weight: part.weight,
         contribution: part.contribution,
         mapping: part.mapping.to_string(),
-        reason: part
-            .reason
-            .map(|reason| reason.to_string())
-            .or_else(|| part.note.map(Cow::into_owned)),
+        reason: part.reason.map(|reason| reason.to_string()).or_else(|| part.note.map(Cow::into_owned)),
     }
 }
 

@@ -30,16 +30,10 @@ struct Scene {
 impl Scene {
     fn new() -> Self {
         let start = Instant::now();
-        let begin = Moment {
-            wall: Timestamp::from_millisecond(T0).expect("a time"),
-            monotonic: start,
-        };
+        let begin = Moment { wall: Timestamp::from_millisecond(T0).expect("a time"), monotonic: start };
         Self {
             start,
-            symbol: Symbol {
-                tick_size: Some(price("0.01")),
-                ..Symbol::named("BTCUSDT", "BTC", "USDT")
-            },
+            symbol: Symbol { tick_size: Some(price("0.01")), ..Symbol::named("BTCUSDT", "BTC", "USDT") },
             published: Published::new(Arc::from("BTCUSDT"), true, 0, None, begin),
             day: None,
         }
@@ -66,8 +60,7 @@ impl Scene {
     }
 
     fn set(&self, state: BookState, reason: &str, millis: u64) {
-        self.published
-            .set_status(state, Some(reason.to_owned()), self.at(millis));
+        self.published.set_status(state, Some(reason.to_owned()), self.at(millis));
     }
 
     /// An order that was matched with several others, at a time after the start.
@@ -113,10 +106,7 @@ impl Scene {
 
 /// Mid 100, spread 10 basis points.
 fn three_levels() -> Depth {
-    depth(
-        &[("99.95", "2"), ("99.80", "3"), ("99.00", "10")],
-        &[("100.05", "1"), ("100.25", "4")],
-    )
+    depth(&[("99.95", "2"), ("99.80", "3"), ("99.00", "10")], &[("100.05", "1"), ("100.25", "4")])
 }
 
 fn day(scene: &Scene) -> Day {

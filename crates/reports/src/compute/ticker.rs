@@ -24,15 +24,7 @@ pub(super) fn fill(report: &mut Report, observed: &Observation<'_>) {
         (Some(_), None) => Some("no price of 24 hours ago to compare with"),
         (Some(_), Some(_)) => None,
     };
-    let age_ms = |day: Day| {
-        millis(
-            observed
-                .inputs
-                .now
-                .monotonic
-                .saturating_duration_since(day.received.monotonic),
-        )
-    };
+    let age_ms = |day: Day| millis(observed.inputs.now.monotonic.saturating_duration_since(day.received.monotonic));
     report.sections.ticker = Section {
         age_ms: day.map(age_ms),
         ..observed.section(day.and_then(|day| day.exchange_time), 0, reason.map(str::to_owned))

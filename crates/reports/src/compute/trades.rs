@@ -25,11 +25,7 @@ impl Traded {
             Some(seen_from) if seen_from > window.end_ms => {
                 Err(format!("trades are watched only since {}", time(seen_from)))
             }
-            Some(seen_from) => Ok(Self {
-                recent,
-                window,
-                seen_from,
-            }),
+            Some(seen_from) => Ok(Self { recent, window, seen_from }),
         }
     }
 

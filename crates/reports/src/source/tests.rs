@@ -13,23 +13,13 @@ const KEEP: Duration = Duration::from_secs(86_400);
 
 async fn write_report(cache: &dyn ReportCache, symbol: &str) {
     let node = NodeId("node".into());
-    let claim = Claim {
-        symbol: symbol.into(),
-        eagerness: Eagerness::First,
-        is_fresh: true,
-        floor: 0,
-    };
+    let claim = Claim { symbol: symbol.into(), eagerness: Eagerness::First, is_fresh: true, floor: 0 };
     let leases = cache.claim(&node, &[claim]).await.expect("leases");
-    let [Lease::Taken { token }] = leases[..] else {
-        panic!("{leases:?}")
-    };
+    let [Lease::Taken { token }] = leases[..] else { panic!("{leases:?}") };
     let mut report = fixture::full();
     symbol.clone_into(&mut report.symbol);
     (report.writer.writer_token, report.writer.node_id) = (token, node.to_string());
-    let write = Write {
-        report: Arc::new(report),
-        generated: Instant::now(),
-    };
+    let write = Write { report: Arc::new(report), generated: Instant::now() };
     cache.write(&[write]).await.expect("it is written");
 }
 
@@ -61,10 +51,7 @@ async fn uncited_calls_leave_no_record() {
     let cites = CallContext::new(Principal::Local, Instant::now() + Duration::from_secs(20));
     let looks = cites.clone().uncited();
     let id = DocumentId::parse("report:BTCUSDT").expect("an id");
-    let query = Query {
-        text: "bitcoin".to_owned(),
-        limit: 5,
-    };
+    let query = Query { text: "bitcoin".to_owned(), limit: 5 };
 
     let seen = source.fetch(&id, &looks).await.expect("an answer").expect("a report");
     let found = source.search(&query, &looks).await.expect("hits");
@@ -73,10 +60,7 @@ async fn uncited_calls_leave_no_record() {
 
     let result = source.fetch(&id, &cites).await.expect("an answer").expect("a report");
     let found = source.search(&query, &cites).await.expect("hits");
-    assert!(
-        result.url.as_deref().and_then(Links::cited_record).is_some(),
-        "{result:?}"
-    );
+    assert!(result.url.as_deref().and_then(Links::cited_record).is_some(), "{result:?}");
     assert_eq!(found[0].url, result.url, "the same report is kept once");
     assert!(kept() > 0);
     assert_eq!(seen.title, result.title);
@@ -86,10 +70,7 @@ async fn uncited_calls_leave_no_record() {
 async fn search_and_fetch_cite_the_same_page() {
     let cx = CallContext::new(Principal::Local, Instant::now() + Duration::from_secs(20));
     let id = DocumentId::parse("report:BTCUSDT").expect("an id");
-    let query = Query {
-        text: "bitcoin".to_owned(),
-        limit: 5,
-    };
+    let query = Query { text: "bitcoin".to_owned(), limit: 5 };
     let mut boards = Vec::new();
     for searches in [true, false] {
         let folder = tempfile::tempdir().expect("a folder");
@@ -98,18 +79,10 @@ async fn search_and_fetch_cite_the_same_page() {
             true => source.search(&query, &cx).await.expect("hits")[0].url.clone(),
             false => source.fetch(&id, &cx).await.expect("an answer").expect("a report").url,
         };
-        let record = url
-            .as_deref()
-            .and_then(Links::cited_record)
-            .expect("a record")
-            .to_owned();
-        let Ok(Some(Cited::Kept { document, at })) = source.cited(&id, &record).await else {
-            panic!("no record")
-        };
+        let record = url.as_deref().and_then(Links::cited_record).expect("a record").to_owned();
+        let Ok(Some(Cited::Kept { document, at })) = source.cited(&id, &record).await else { panic!("no record") };
         let view = source.view(&document, Some(at), &cx).await.expect("a view");
-        let Some(View::Board(board)) = view else {
-            panic!("{view:?}")
-        };
+        let Some(View::Board(board)) = view else { panic!("{view:?}") };
         let keys: Vec<&str> = board.panels.iter().map(|panel| panel.key).collect();
         assert!(keys.starts_with(&["depth", "ladder", "flow", "profile"]), "{keys:?}");
         boards.push((board.title, board.panels[..6].to_vec()));
@@ -123,19 +96,12 @@ async fn hit_says_what_the_query_matched() {
     let source = with_one_report(folder.path()).await;
     let cx = CallContext::new(Principal::Local, Instant::now() + Duration::from_secs(20));
     for (text, coverage) in [("btc report", 1.0), ("bitcoin", 0.95), ("btc candles", 0.5)] {
-        let query = Query {
-            text: text.to_owned(),
-            limit: 5,
-        };
+        let query = Query { text: text.to_owned(), limit: 5 };
         let found = source.search(&query, &cx).await.expect("hits");
         let metadata = found[0].metadata.as_ref().expect("metadata");
         assert_eq!(metadata["resolved_symbol"], "BTCUSDT", "{text}");
         assert_eq!(metadata["alternatives"], serde_json::json!([]), "{text}");
-        assert!(
-            (found[0].coverage - coverage).abs() < 1e-6,
-            "{text}: {}",
-            found[0].coverage
-        );
+        assert!((found[0].coverage - coverage).abs() < 1e-6, "{text}: {}", found[0].coverage);
     }
 }
 
@@ -152,18 +118,11 @@ async fn restarted_task_follows_new_symbols() {
     let stop = CancellationToken::new();
     let restarted = tokio::spawn(source.clone().run(stop.clone()));
     let both_are_listed = async {
-        while source
-            .reports
-            .directory
-            .listing()
-            .is_none_or(|listing| listing.symbols.len() < 2)
-        {
+        while source.reports.directory.listing().is_none_or(|listing| listing.symbols.len() < 2) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
-    tokio::time::timeout(Duration::from_secs(30), both_are_listed)
-        .await
-        .expect("the restarted task asks the cache");
+    tokio::time::timeout(Duration::from_secs(30), both_are_listed).await.expect("the restarted task asks the cache");
     stop.cancel();
     restarted.await.expect("no panic").expect("it ends with a stop");
 }

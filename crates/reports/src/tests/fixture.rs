@@ -20,9 +20,7 @@ static VALIDATOR: LazyLock<Validator> = LazyLock::new(|| {
 /// The errors that the schema finds.
 pub fn wrong(report: &Value) -> Vec<String> {
     let errors = VALIDATOR.iter_errors(report);
-    errors
-        .map(|error| format!("{}: {error}", error.instance_path()))
-        .collect()
+    errors.map(|error| format!("{}: {error}", error.instance_path())).collect()
 }
 
 /// Panics with what is wrong.
@@ -35,12 +33,8 @@ pub fn valid(report: &Report) {
 pub fn full() -> Report {
     let mut report: Report = serde_json::from_str(include_str!("../golden/report.json")).expect("a report");
     report.simulated = Some("SIMULATED: from a simulated exchange, not from a real market".to_owned());
-    report.liquidity.walls = Some(vec![Wall {
-        side: BookSide::Bid,
-        price: 95.into(),
-        qty: 250.into(),
-        severity: Severity::Medium,
-    }]);
+    report.liquidity.walls =
+        Some(vec![Wall { side: BookSide::Bid, price: 95.into(), qty: 250.into(), severity: Severity::Medium }]);
     report.sections.walls.reason = None;
     report.anomalies = Some(vec![Anomaly {
         kind: "quote_rate".to_owned(),
@@ -55,18 +49,8 @@ pub fn full() -> Report {
 pub fn empty() -> Report {
     let mut report = full();
     report.liquidity = Liquidity::default();
-    (
-        report.last_price,
-        report.change_24h_pct,
-        report.high_24h,
-        report.low_24h,
-    ) = (None, None, None, None);
-    (
-        report.volume_24h,
-        report.quote_volume_24h,
-        report.best_bid,
-        report.best_ask,
-    ) = (None, None, None, None);
+    (report.last_price, report.change_24h_pct, report.high_24h, report.low_24h) = (None, None, None, None);
+    (report.volume_24h, report.quote_volume_24h, report.best_bid, report.best_ask) = (None, None, None, None);
     (report.spread_bps, report.mid_price, report.micro_price, report.depth) = (None, None, None, None);
     (report.flow, report.anomalies, report.health, report.simulated) = (None, None, None, None);
     report.ingestion.last_update = None;
@@ -85,9 +69,7 @@ impl Names for FewNames {
     }
 
     fn asset(&self, ticker: &str) -> Option<&'static str> {
-        [("BTC", "Bitcoin"), ("USDT", "Tether")]
-            .into_iter()
-            .find_map(|(known, name)| (known == ticker).then_some(name))
+        [("BTC", "Bitcoin"), ("USDT", "Tether")].into_iter().find_map(|(known, name)| (known == ticker).then_some(name))
     }
 }
 

@@ -80,10 +80,8 @@ fn flow(report: &Report, pair: &Pair) -> Panel {
             ),
         ];
         let gaps = if flow.complete { "" } else { "; some are missing" };
-        let note = format!(
-            "Trades of the last {} s{gaps}. Exact sums; they say what was, not what will be.",
-            flow.window_sec
-        );
+        let note =
+            format!("Trades of the last {} s{gaps}. Exact sums; they say what was, not what will be.", flow.window_sec);
         (Content::Figures(figures), Some(note))
     });
     panel_or_why("flow", "Order flow", Width::Half, content)
@@ -91,29 +89,26 @@ fn flow(report: &Report, pair: &Pair) -> Panel {
 
 fn profile(report: &Report, pair: &Pair) -> Panel {
     let known = report.liquidity.volume_profile.as_ref();
-    let content = known
-        .ok_or_else(|| why(&report.sections.volume_profile))
-        .map(|profile| {
-            let price = |label: &str, price: Decimal| {
-                Figure::new(label, Amount::new(price.normalize().to_string(), &pair.quote))
-            };
-            let figures = vec![
-                price("Point of control", profile.poc),
-                price("Value area high", profile.vah),
-                price("Value area low", profile.val),
-                count("Trades", profile.trade_count),
-                figure(
-                    "Coverage",
-                    profile.coverage.map(|share| Amount::new(rounded(share * 100.0), "%")),
-                    "it is not known",
-                ),
-            ];
-            let note = format!(
-                "Where volume was traded in the last {} minutes. Descriptive: it says nothing of where it will be.",
-                profile.window_sec / 60
-            );
-            (Content::Figures(figures), Some(note))
-        });
+    let content = known.ok_or_else(|| why(&report.sections.volume_profile)).map(|profile| {
+        let price =
+            |label: &str, price: Decimal| Figure::new(label, Amount::new(price.normalize().to_string(), &pair.quote));
+        let figures = vec![
+            price("Point of control", profile.poc),
+            price("Value area high", profile.vah),
+            price("Value area low", profile.val),
+            count("Trades", profile.trade_count),
+            figure(
+                "Coverage",
+                profile.coverage.map(|share| Amount::new(rounded(share * 100.0), "%")),
+                "it is not known",
+            ),
+        ];
+        let note = format!(
+            "Where volume was traded in the last {} minutes. Descriptive: it says nothing of where it will be.",
+            profile.window_sec / 60
+        );
+        (Content::Figures(figures), Some(note))
+    });
     panel_or_why("profile", "Volume profile", Width::Half, content)
 }
 
@@ -161,10 +156,7 @@ fn walls(report: &Report, pair: &Pair) -> Panel {
         },
     );
     let panel = panel_or_why("walls", "Walls", Width::Half, content);
-    noted(
-        panel,
-        "Levels at least ten times the median that have stayed for five seconds. Hints.",
-    )
+    noted(panel, "Levels at least ten times the median that have stayed for five seconds. Hints.")
 }
 
 fn vacuums(report: &Report, pair: &Pair) -> Panel {
@@ -172,11 +164,7 @@ fn vacuums(report: &Report, pair: &Pair) -> Panel {
         report.liquidity.vacuums.as_ref(),
         &report.sections.vacuums,
         "No price range between traded ones was nearly empty.",
-        vec![
-            numbers(format!("From ({})", pair.quote)),
-            numbers(format!("To ({})", pair.quote)),
-            words("Severity"),
-        ],
+        vec![numbers(format!("From ({})", pair.quote)), numbers(format!("To ({})", pair.quote)), words("Severity")],
         |vacuum| vec![number(vacuum.from), number(vacuum.to), severity_cell(vacuum.severity)],
     );
     let panel = panel_or_why("vacuums", "Liquidity vacuums", Width::Half, content);
@@ -215,10 +203,7 @@ fn health(report: &Report) -> Panel {
             };
             vec![
                 cell(capitalised(&part.name)),
-                Cell {
-                    share: part.score.map(|score| (score / 100.0).clamp(0.0, 1.0)),
-                    ..cell(points(part.score))
-                },
+                Cell { share: part.score.map(|score| (score / 100.0).clamp(0.0, 1.0)), ..cell(points(part.score)) },
                 cell(points(Some(part.weight))),
                 cell(points(part.contribution)),
                 cell(from),
@@ -226,10 +211,7 @@ fn health(report: &Report) -> Panel {
         };
         let weight = points(Some(health.weights_used));
         let note = format!("A convention, over {weight} of the weight: {}.", health.note);
-        (
-            table(of_components(), health.components.iter().map(row).collect()),
-            Some(note),
-        )
+        (table(of_components(), health.components.iter().map(row).collect()), Some(note))
     });
     panel_or_why("health", &title, Width::Whole, content)
 }
@@ -251,12 +233,8 @@ fn sections(report: &Report) -> Panel {
         words("Exchange time (UTC)"),
         words("What is missing, and why"),
     ];
-    let panel = panel(
-        "sections",
-        "How old each part is",
-        Width::Whole,
-        table(columns, report.sections.all().map(row).into()),
-    );
+    let panel =
+        panel("sections", "How old each part is", Width::Whole, table(columns, report.sections.all().map(row).into()));
     noted(panel, "Ages are measured by clocks that do not jump.")
 }
 

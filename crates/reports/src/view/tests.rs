@@ -25,10 +25,7 @@ fn document(metadata: &serde_json::Value) -> Document {
 #[test]
 fn page_shows_every_part() {
     let board = now(&fixture::full(), &fixture::FewNames);
-    assert_eq!(
-        (&*board.title, board.is_live, board.shows_text),
-        ("BTC/USDT", true, true)
-    );
+    assert_eq!((&*board.title, board.is_live, board.shows_text), ("BTC/USDT", true, true));
     let labels: Vec<&str> = board.badges.iter().map(|badge| &*badge.label).collect();
     assert_eq!(labels, ["SIMULATED", "data ok"]);
     let headline = board.headline.as_ref().expect("a headline");
@@ -36,19 +33,13 @@ fn page_shows_every_part() {
     // 4.21875 to three places, half to even.
     assert_eq!(headline.change, Some((Amount::new("+4.219", "% in 24 h"), Tone::Up)));
     assert_eq!(headline.age_ms, Some(100));
-    let Content::Ladder(ladder) = &panel_of(&board, "ladder").content else {
-        panic!("a ladder")
-    };
+    let Content::Ladder(ladder) = &panel_of(&board, "ladder").content else { panic!("a ladder") };
     // Bids 2, 2 + 3, 5 + 10 = 15, the largest; asks 1, then 5: a third of it.
     assert_eq!((&*ladder.bids[2].total, ladder.bids[2].share), ("15", 1.0));
     assert_eq!((&*ladder.asks[1].total, ladder.asks[1].share), ("5", 5.0 / 15.0));
-    let Content::Depth(chart) = &panel_of(&board, "depth").content else {
-        panic!("a chart")
-    };
+    let Content::Depth(chart) = &panel_of(&board, "depth").content else { panic!("a chart") };
     assert_eq!((chart.price_places, chart.asks.len()), (2, 2));
-    let Content::Table(walls) = &panel_of(&board, "walls").content else {
-        panic!("walls")
-    };
+    let Content::Table(walls) = &panel_of(&board, "walls").content else { panic!("walls") };
     let row: Vec<&str> = walls.rows[0].iter().map(|cell| &*cell.text).collect();
     assert_eq!(row, ["bid", "95", "250", "medium"]);
     assert_eq!(panel_of(&board, "health").title, "Health: 67.6 of 100");
@@ -62,10 +53,7 @@ fn page_shows_every_part() {
 fn stale_score_is_not_shown_as_health() {
     let mut report = fixture::full();
     report.ingestion.status = IngestionStatus::Down;
-    assert_eq!(
-        panel_of(&now(&report, &fixture::FewNames), "health").title,
-        "Health: unknown, no data arrives"
-    );
+    assert_eq!(panel_of(&now(&report, &fixture::FewNames), "health").title, "Health: unknown, no data arrives");
 }
 
 #[test]
@@ -79,10 +67,7 @@ fn missing_parts_have_a_reason() {
     report.ingestion.reason = Some("no report has been written for 9.0 s".to_owned());
     let board = now(&report, &fixture::FewNames);
     for key in ["depth", "ladder"] {
-        assert_eq!(
-            panel_of(&board, key).content,
-            Content::Missing("the book is resyncing".to_owned())
-        );
+        assert_eq!(panel_of(&board, key).content, Content::Missing("the book is resyncing".to_owned()));
     }
     assert!(matches!(&panel_of(&board, "anomalies").content, Content::Text(_)));
     assert_eq!(board.badges[1].tone, Tone::Bad);
@@ -98,10 +83,7 @@ fn record_is_shown_as_it_was() {
     let mut shown = now(&report, &fixture::FewNames);
     shown.is_live = false;
     shown.badges[1] = ingestion(IngestionStatus::Ok, None, true);
-    assert_eq!(
-        (&*shown.badges[1].label, shown.badges[1].tone),
-        ("data was ok", Tone::Plain)
-    );
+    assert_eq!((&*shown.badges[1].label, shown.badges[1].tone), ("data was ok", Tone::Plain));
     let cited = document(&json!({ "report": report }));
     assert_eq!(then(&cited, &fixture::FewNames), Some(shown));
     for unreadable in [json!({"report": {"symbol": 7}}), json!({})] {
@@ -117,10 +99,7 @@ fn zero_change_has_no_direction() {
     let headline = now(&report, &fixture::FewNames).headline.expect("a headline");
     assert_eq!(headline.change, Some((Amount::new("0", "% in 24 h"), Tone::Plain)));
     let spread = headline.figures.iter().find(|figure| figure.label == "Spread");
-    assert_eq!(
-        spread.and_then(|figure| figure.value.clone()),
-        Some(Amount::new("0.00156", "bps"))
-    );
+    assert_eq!(spread.and_then(|figure| figure.value.clone()), Some(Amount::new("0.00156", "bps")));
 }
 
 #[test]

@@ -64,11 +64,7 @@ impl RedisServer {
 
     /// Starts it again, empty.
     pub fn start_again(&mut self) {
-        assert!(
-            self.try_launch(),
-            "redis-server does not start again on port {}",
-            self.port
-        );
+        assert!(self.try_launch(), "redis-server does not start again on port {}", self.port);
     }
 
     /// Stops it from answering, with its connections open.
@@ -112,16 +108,10 @@ impl RedisServer {
 
     /// Runs a command on a connection of its own.
     pub fn does<T: FromRedisValue>(&self, name: &str, arguments: &[impl ToRedisArgs]) -> T {
-        let secret = self
-            .password
-            .as_ref()
-            .map_or(String::new(), |password| format!(":{password}@"));
+        let secret = self.password.as_ref().map_or(String::new(), |password| format!(":{password}@"));
         let client = redis::Client::open(format!("redis://{secret}127.0.0.1:{}", self.port)).expect("an address");
         let mut connection = client.get_connection().expect("it runs");
-        redis::cmd(name)
-            .arg(arguments)
-            .query(&mut connection)
-            .unwrap_or_else(|error| panic!("{name}: {error}"))
+        redis::cmd(name).arg(arguments).query(&mut connection).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 }
 

@@ -191,19 +191,10 @@ async fn figures_match_the_recorded_lines() {
     for ((name, tick), recording) in SYMBOLS.into_iter().zip(&recordings) {
         let (reports, _) = Play::new(name, tick, recording).judged(7);
         assert!(reports.len() > 50, "{name}: {} reports", reports.len());
-        for figure in [
-            "/micro_price",
-            "/depth/imbalance",
-            "/change_24h_pct",
-            "/flow",
-            "/flow/orders_per_sec",
-        ] {
+        for figure in ["/micro_price", "/depth/imbalance", "/change_24h_pct", "/flow", "/flow/orders_per_sec"] {
             assert!(count(&reports, figure) > 0, "{name} never has {figure}");
         }
-        assert!(
-            count(&reports, "/liquidity/volume_profile") > 0,
-            "{name} has no profile"
-        );
+        assert!(count(&reports, "/liquidity/volume_profile") > 0, "{name} has no profile");
     }
 }
 
@@ -217,18 +208,12 @@ fn figures_match_a_long_recording() {
         assert!(reports.iter().any(found), "never {what}");
     };
     has(&|report| report["flow"]["complete"] == true, "a whole window of flow");
-    has(
-        &|report| report["liquidity"]["volume_profile"]["coverage"] == 1.0,
-        "a whole profile",
-    );
+    has(&|report| report["liquidity"]["volume_profile"]["coverage"] == 1.0, "a whole profile");
     has(&|report| !report["liquidity"]["vacuums"][0].is_null(), "a vacuum");
     has(&|report| !report["liquidity"]["walls"][0].is_null(), "a wall");
     has(&|report| report["liquidity"]["walls"] == json!([]), "no wall");
     has(&|report| !report["anomalies"][0].is_null(), "an anomaly");
-    has(
-        &|report| report["health"]["weights_used"] == 1.0,
-        "all of the health score",
-    );
+    has(&|report| report["health"]["weights_used"] == 1.0, "all of the health score");
 }
 
 /// The judge is not blind: a figure that is off by a little more than allowed is seen, wherever it is.
@@ -269,18 +254,10 @@ fn wrong_figure_is_noticed() {
         changed += 1;
     }
     assert!(changed > 35);
-    for pointer in [
-        "/spread_bps",
-        "/change_24h_pct",
-        "/depth/imbalance",
-        "/flow/orders_per_sec",
-    ] {
+    for pointer in ["/spread_bps", "/change_24h_pct", "/depth/imbalance", "/flow/orders_per_sec"] {
         let mut bad = good.clone();
         let figure = bad.pointer_mut(pointer).expect("a figure");
         *figure = json!(figure.as_f64().expect("a number") + 2e-8);
-        assert!(
-            !play.truth.differences(&bad).is_empty(),
-            "{pointer} may be wrong by a little"
-        );
+        assert!(!play.truth.differences(&bad).is_empty(), "{pointer} may be wrong by a little");
     }
 }

@@ -22,19 +22,11 @@ pub fn symbol(name: &str) -> Arc<str> {
 }
 
 pub fn claim(name: &str, eagerness: Eagerness) -> Claim {
-    Claim {
-        symbol: symbol(name),
-        eagerness,
-        is_fresh: true,
-        floor: 0,
-    }
+    Claim { symbol: symbol(name), eagerness, is_fresh: true, floor: 0 }
 }
 
 pub fn write(symbol: &str, node: &NodeId, token: Token, sequence: u64) -> Write {
-    Write {
-        report: Arc::new(report(symbol, node, token, sequence)),
-        generated: Instant::now(),
-    }
+    Write { report: Arc::new(report(symbol, node, token, sequence)), generated: Instant::now() }
 }
 
 /// The report that was found.
@@ -51,10 +43,8 @@ fn decimal(text: &str) -> Decimal {
 }
 
 fn levels(best: i64, step: i64) -> Vec<Level> {
-    let level = |at: i64| Level {
-        price: Decimal::new(best + at * step, 2),
-        qty: Decimal::new(12_345_678 + 987_654 * at, 8),
-    };
+    let level =
+        |at: i64| Level { price: Decimal::new(best + at * step, 2), qty: Decimal::new(12_345_678 + 987_654 * at, 8) };
     (0..20).map(level).collect()
 }
 
@@ -94,11 +84,7 @@ pub fn report(symbol: &str, node: &NodeId, token: Token, sequence: u64) -> Repor
     let (bids, asks) = (levels(9_876_543, -1), levels(9_876_544, 1));
     Report {
         schema_version: SCHEMA_VERSION.to_owned(),
-        writer: Writer {
-            node_id: node.to_string(),
-            writer_token: token,
-            sequence,
-        },
+        writer: Writer { node_id: node.to_string(), writer_token: token, sequence },
         updated_at: "2026-01-02T03:04:05.678Z".to_owned(),
         symbol: symbol.to_owned(),
         base_asset: symbol.trim_end_matches("USDT").to_owned(),
@@ -170,9 +156,7 @@ pub fn report(symbol: &str, node: &NodeId, token: Token, sequence: u64) -> Repor
         health: Some(Health {
             score: Some(87.654_321),
             weights_used: 1.0,
-            components: ["spread", "depth", "imbalance", "flow", "volatility"]
-                .map(component)
-                .to_vec(),
+            components: ["spread", "depth", "imbalance", "flow", "volatility"].map(component).to_vec(),
             note: "a convention, not a forecast".to_owned(),
         }),
         sections: sections(),

@@ -50,11 +50,7 @@ pub(crate) async fn chat(
         Accepted::Answered(answer) => json_answer(&answer),
         Accepted::Turn(turn) => {
             let (answer, receiver) = run(&service, chat, turn, caller, slot);
-            if streamed {
-                events(&service, receiver)
-            } else {
-                json_answer(&answer.await.map_err(|_| interrupted())??)
-            }
+            if streamed { events(&service, receiver) } else { json_answer(&answer.await.map_err(|_| interrupted())??) }
         }
     })
 }

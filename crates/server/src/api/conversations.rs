@@ -35,9 +35,7 @@ pub(crate) async fn list(
     let limit = limit(&parameters, CONVERSATIONS, MAX_CONVERSATIONS)?;
     let after = parameters.get("after").map(|cursor| read_cursor(cursor)).transpose()?;
     let page = store.list(&owner, limit, after).await?;
-    let next = page
-        .next
-        .map(|(at, id)| format!("conversations?limit={limit}&after={}.{id}", at.as_microsecond()));
+    let next = page.next.map(|(at, id)| format!("conversations?limit={limit}&after={}.{id}", at.as_microsecond()));
     Ok(answer(&service, &page.items, next))
 }
 
@@ -56,9 +54,7 @@ pub(crate) async fn messages(
     let id = Uuid::try_parse(&id).map_err(|_| unknown())?;
     let page = store.messages(&owner, id, limit, before).await?;
     let page = page.ok_or_else(unknown)?;
-    let next = page
-        .next
-        .map(|before| format!("conversations/{id}/messages?limit={limit}&before={before}"));
+    let next = page.next.map(|before| format!("conversations/{id}/messages?limit={limit}&before={before}"));
     Ok(answer(&service, &page.items, next))
 }
 
@@ -89,9 +85,7 @@ fn limit(parameters: &HashMap<String, String>, default: usize, max: usize) -> Re
     };
     match given.parse() {
         Ok(limit) if (1..=max).contains(&limit) => Ok(limit),
-        _ => Err(Error::invalid_argument(format!(
-            "`limit` must be a number from 1 to {max}"
-        ))),
+        _ => Err(Error::invalid_argument(format!("`limit` must be a number from 1 to {max}"))),
     }
 }
 

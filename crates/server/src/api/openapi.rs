@@ -13,10 +13,7 @@ use crate::service::Service;
 pub(crate) async fn document(State(service): State<Arc<Service>>) -> Response {
     static DOCUMENT: OnceLock<String> = OnceLock::new();
     let base = service.links.base();
-    response::json(
-        StatusCode::OK,
-        DOCUMENT.get_or_init(|| openapi(base).to_string()).as_str(),
-    )
+    response::json(StatusCode::OK, DOCUMENT.get_or_init(|| openapi(base).to_string()).as_str())
 }
 
 fn openapi(base: &str) -> Value {

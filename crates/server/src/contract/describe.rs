@@ -37,11 +37,8 @@ fn render_with(
     most_fields: usize,
     about_chars: usize,
 ) -> String {
-    let about: Vec<&str> = sources
-        .iter()
-        .filter_map(|source| source.description.as_deref())
-        .filter(|_| about_chars > 0)
-        .collect();
+    let about: Vec<&str> =
+        sources.iter().filter_map(|source| source.description.as_deref()).filter(|_| about_chars > 0).collect();
     let about = about.join("; ");
     let example = sources.first().map_or_else(|| "source:…".to_owned(), SourceFacts::ids);
     let values = context! {
@@ -69,11 +66,7 @@ fn collection(sources: &[SourceFacts]) -> String {
 
 /// For each source: `Field notes (12 documents, 2024-05-28 to 2025-10-09)`.
 fn scope(sources: &[SourceFacts], most: usize) -> String {
-    let mut parts: Vec<String> = sources
-        .iter()
-        .take(most)
-        .map(|source| extent(source, sources.len() > 1))
-        .collect();
+    let mut parts: Vec<String> = sources.iter().take(most).map(|source| extent(source, sources.len() > 1)).collect();
     if sources.len() > most {
         parts.push(format!("and {} more sources", sources.len() - most));
     }
@@ -90,11 +83,7 @@ fn extent(source: &SourceFacts, named: bool) -> String {
         Some((first, last)) => format!("{count}, {first} to {last}"),
         None => count,
     };
-    if named {
-        format!("{} ({extent})", clip(&source.title, 60))
-    } else {
-        extent
-    }
+    if named { format!("{} ({extent})", clip(&source.title, 60)) } else { extent }
 }
 
 fn nouns(sources: &[SourceFacts]) -> String {
@@ -146,18 +135,12 @@ mod tests {
 
     #[test]
     fn one_source_is_described_with_its_true_extent_first() {
-        insta::assert_snapshot!(describe(
-            SEARCH,
-            &[facts("hansard", "the speeches of the member for Cook", 64)]
-        ));
+        insta::assert_snapshot!(describe(SEARCH, &[facts("hansard", "the speeches of the member for Cook", 64)]));
     }
 
     #[test]
     fn several_sources_are_each_named() {
-        insta::assert_snapshot!(describe(
-            FETCH,
-            &[facts("a", "Field notes", 12_345), facts("b", "Minutes", 1)]
-        ));
+        insta::assert_snapshot!(describe(FETCH, &[facts("a", "Field notes", 12_345), facts("b", "Minutes", 1)]));
     }
 
     proptest! {

@@ -63,10 +63,7 @@ impl<'a> FetchedDocument<'a> {
         let metadata_bytes = bound_fields(&mut part.metadata, MAX_METADATA_BYTES);
         let start = document.text.floor_char_boundary(offset);
         let rest = &document.text[start..];
-        let shown = cut(
-            rest,
-            MAX_WIRE_BYTES - metadata_bytes - wire_bytes(&part.title) - OVERHEAD,
-        );
+        let shown = cut(rest, MAX_WIRE_BYTES - metadata_bytes - wire_bytes(&part.title) - OVERHEAD);
         if start == 0 && shown.len() == total {
             return Ok(part);
         }
@@ -122,9 +119,7 @@ pub async fn fetch_document(sources: &[Arc<dyn Source>], given: &str, cx: &CallC
                 return Err(Error::not_found(format!("{why} Fetch {id} for the current values.")));
             }
             Some(Cited::Unknown) => {
-                return Err(Error::not_found(format!(
-                    "Unknown permalink. Fetch {id} for the current values."
-                )));
+                return Err(Error::not_found(format!("Unknown permalink. Fetch {id} for the current values.")));
             }
             None => {}
         }
@@ -187,11 +182,7 @@ pub(super) fn not_found(given: &str) -> Error {
 
 impl FetchTool {
     pub fn new(sources: Vec<Arc<dyn Source>>, facts: &[SourceFacts], links: Links) -> Self {
-        Self {
-            spec: spec(facts),
-            sources,
-            links,
-        }
+        Self { spec: spec(facts), sources, links }
     }
 }
 
@@ -203,10 +194,7 @@ impl Tool for FetchTool {
 
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
         let given = args.get("id").and_then(Value::as_str).unwrap_or_default();
-        let offset = args
-            .get("offset")
-            .and_then(Value::as_f64)
-            .map_or(0, |offset| offset as usize);
+        let offset = args.get("offset").and_then(Value::as_f64).map_or(0, |offset| offset as usize);
         let document = fetch_document(&self.sources, given, cx).await?;
         let document = document.ok_or_else(|| not_found(given))?;
         ToolOutput::structured(&FetchedDocument::part(&document, &self.links, offset)?, 1)
@@ -243,10 +231,7 @@ fn spec(facts: &[SourceFacts]) -> ToolSpec {
         })),
         hints: Hints::READ,
         icon: Some(ICON.to_owned()),
-        display: CallDisplay {
-            progress: Some(("Reading a document", "Read a document")),
-            ..CallDisplay::default()
-        },
+        display: CallDisplay { progress: Some(("Reading a document", "Read a document")), ..CallDisplay::default() },
         aliases: ID_ALIASES.to_vec(),
     }
 }

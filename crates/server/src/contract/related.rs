@@ -65,10 +65,7 @@ pub fn neighbours(document: &Document, passage: usize, links: &Links) -> Option<
             url: links.citation(&document.id, Some(passage)),
         })
     };
-    Some(Neighbours {
-        previous: passage.checked_sub(1).and_then(neighbour),
-        next: neighbour(passage + 1),
-    })
+    Some(Neighbours { previous: passage.checked_sub(1).and_then(neighbour), next: neighbour(passage + 1) })
 }
 
 /// Similar documents of the same source; empty if the source does not compare.
@@ -88,11 +85,7 @@ pub async fn related(
 
 impl RelatedTool {
     pub fn new(sources: Vec<Arc<dyn Source>>, facts: &[SourceFacts], links: Links) -> Self {
-        Self {
-            spec: spec(facts),
-            sources,
-            links,
-        }
+        Self { spec: spec(facts), sources, links }
     }
 }
 
@@ -120,13 +113,7 @@ impl Tool for RelatedTool {
         let room = MAX_WIRE_BYTES.saturating_sub(around + wire_bytes(&title) + ITEM_OVERHEAD);
         let results = fitting(hits.iter().map(|hit| Item::related(hit, &self.links)), room);
         let count = results.len();
-        let answer = Answer {
-            id: &document.id,
-            title,
-            url: address(&document, &self.links),
-            results,
-            neighbours,
-        };
+        let answer = Answer { id: &document.id, title, url: address(&document, &self.links), results, neighbours };
         ToolOutput::structured(&answer, count)
     }
 }
@@ -188,10 +175,7 @@ fn spec(facts: &[SourceFacts]) -> ToolSpec {
             },
             "required": ["id", "title", "url", "results"],
         })),
-        hints: Hints {
-            idempotent: false,
-            ..Hints::READ
-        },
+        hints: Hints { idempotent: false, ..Hints::READ },
         icon: Some(ICON.to_owned()),
         display: CallDisplay::default(),
         aliases: ID_ALIASES.to_vec(),

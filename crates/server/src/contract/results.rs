@@ -38,11 +38,7 @@ impl<'a> Item<'a> {
     }
 
     pub(super) fn related(hit: &'a Hit, links: &Links) -> Self {
-        Self {
-            metadata: None,
-            likeness: Some(hit.score),
-            ..Self::found(hit, links)
-        }
+        Self { metadata: None, likeness: Some(hit.score), ..Self::found(hit, links) }
     }
 
     fn texts(&self) -> [&str; 4] {
@@ -85,13 +81,8 @@ pub(super) fn address(document: &Document, links: &Links) -> String {
 }
 
 /// Other names that callers use for `id`.
-pub(super) const ID_ALIASES: [(&str, &str); 5] = [
-    ("url", "id"),
-    ("document_id", "id"),
-    ("documentId", "id"),
-    ("doc_id", "id"),
-    ("uri", "id"),
-];
+pub(super) const ID_ALIASES: [(&str, &str); 5] =
+    [("url", "id"), ("document_id", "id"), ("documentId", "id"), ("doc_id", "id"), ("uri", "id")];
 
 /// The argument `id`.
 pub(super) fn id_schema() -> Value {
@@ -108,9 +99,7 @@ pub(super) fn url_schema() -> Value {
 
 /// Items with their text as `text` describes it, and one more field.
 pub(super) fn items_schema(text: &str, (name, field): (&str, &Value), is_required: bool) -> Value {
-    let required = ["id", "title", "text", "url"]
-        .into_iter()
-        .chain(is_required.then_some(name));
+    let required = ["id", "title", "text", "url"].into_iter().chain(is_required.then_some(name));
     json!({
         "type": "object",
         "properties": {

@@ -95,9 +95,7 @@ impl Tool for SearchTool {
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
         let text = args.get("query").and_then(Value::as_str).unwrap_or_default();
         if text.trim().is_empty() {
-            return Err(Error::invalid_argument(
-                "`query` is blank. Call search again with the words to look for.",
-            ));
+            return Err(Error::invalid_argument("`query` is blank. Call search again with the words to look for."));
         }
         let limit = args.get("limit").and_then(Value::as_f64);
         let query = Query {
@@ -111,10 +109,7 @@ impl Tool for SearchTool {
         for ((source, live), answer) in self.sources.iter().zip(&self.live).zip(&answers) {
             match answer {
                 Ok(hits) => ranked.push((*live, hits)),
-                Err(error) => missing.push(Missing {
-                    source: source.name(),
-                    reason: error.message().to_owned(),
-                }),
+                Err(error) => missing.push(Missing { source: source.name(), reason: error.message().to_owned() }),
             }
         }
         if ranked.is_empty() && !missing.is_empty() {
@@ -205,15 +200,9 @@ fn spec(facts: &[SourceFacts]) -> ToolSpec {
             "required": ["results"],
         })),
         // Not idempotent: results change when documents are added.
-        hints: Hints {
-            idempotent: false,
-            ..Hints::READ
-        },
+        hints: Hints { idempotent: false, ..Hints::READ },
         icon: Some(ICON.to_owned()),
-        display: CallDisplay {
-            progress: Some(("Searching", "Searched")),
-            ..CallDisplay::default()
-        },
+        display: CallDisplay { progress: Some(("Searching", "Searched")), ..CallDisplay::default() },
         aliases: vec![("q", "query"), ("top_k", "limit"), ("max_results", "limit")],
     }
 }
@@ -243,11 +232,7 @@ mod tests {
         let b = [hit("b:1", 99.0, 0.5)];
         assert_eq!(ids(&[(false, &a), (false, &b)], 3), ["a:1", "b:1", "a:2"]);
         let c = [hit("c:1", 0.0, 1.0)];
-        assert_eq!(
-            ids(&[(false, &a), (false, &c)], 2),
-            ["c:1", "a:1"],
-            "the fuller match first"
-        );
+        assert_eq!(ids(&[(false, &a), (false, &c)], 2), ["c:1", "a:1"], "the fuller match first");
         let d = [hit("d:1", 0.0, 0.9), hit("d:2", 0.0, 0.8), hit("d:3", 0.0, 0.1)];
         assert_eq!(
             ids(&[(false, &a), (false, &d)], 4),
@@ -255,10 +240,6 @@ mod tests {
             "a source that does not answer stays behind"
         );
         let e = [hit("e:1", 0.0, 0.5), hit("e:2", 0.0, 0.5), hit("e:3", 0.0, 0.4)];
-        assert_eq!(
-            ids(&[(false, &a), (true, &e)], 4),
-            ["e:1", "e:2", "a:1", "a:2"],
-            "what is live wins a tie"
-        );
+        assert_eq!(ids(&[(false, &a), (true, &e)], 4), ["e:1", "e:2", "a:1", "a:2"], "what is live wins a tie");
     }
 }

@@ -129,11 +129,8 @@ impl Accounts {
         if remembered.len() >= Self::MAX_REMEMBERED {
             remembered.clear();
         }
-        let valid = Valid {
-            identity: identity.clone(),
-            checked_at: moment,
-            use_recorded_at: recorded_at.unwrap_or(moment),
-        };
+        let valid =
+            Valid { identity: identity.clone(), checked_at: moment, use_recorded_at: recorded_at.unwrap_or(moment) };
         remembered.insert(digest, valid);
         Ok(Some(identity))
     }

@@ -23,14 +23,8 @@ struct State {
 
 impl State {
     fn at(&mut self, now: Instant) -> &mut Self {
-        if self
-            .since
-            .is_none_or(|since| now.saturating_duration_since(since) >= WINDOW)
-        {
-            *self = Self {
-                since: Some(now),
-                ..Self::default()
-            };
+        if self.since.is_none_or(|since| now.saturating_duration_since(since) >= WINDOW) {
+            *self = Self { since: Some(now), ..Self::default() };
         }
         self
     }

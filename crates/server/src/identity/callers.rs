@@ -44,12 +44,7 @@ pub struct Caller {
 impl Caller {
     /// Without a token.
     pub(crate) fn anonymous(correlation_id: Arc<str>) -> Self {
-        Self {
-            principal: Principal::Anonymous,
-            scopes: Scopes::READ,
-            profile: None,
-            correlation_id,
-        }
+        Self { principal: Principal::Anonymous, scopes: Scopes::READ, profile: None, correlation_id }
     }
 
     /// The principal of a request; anonymous without a guard.
@@ -96,19 +91,13 @@ impl Callers {
             trusts_loopback: settings.listen.ip().is_loopback()
                 && public_host.is_some_and(|host| is_loopback_name(&host)),
             auth_required: settings.auth_required,
-            oauth: accounts
-                .as_ref()
-                .filter(|accounts| accounts.offers_oauth())
-                .map(|_| links.base().to_owned()),
+            oauth: accounts.as_ref().filter(|accounts| accounts.offers_oauth()).map(|_| links.base().to_owned()),
             mcp_scopes,
             admin_token: settings.admin_token.as_deref().map(sha256),
             cookie: Cookie::new("session", settings.listen.port(), links),
             pending: Cookie::new("pending", settings.listen.port(), links),
             page: accounts.as_ref().map_or_else(
-                || SignInPage {
-                    base: links.path_prefix().to_owned(),
-                    ..SignInPage::default()
-                },
+                || SignInPage { base: links.path_prefix().to_owned(), ..SignInPage::default() },
                 |accounts| accounts.page(links.path_prefix()),
             ),
             public_url: links.base().to_owned(),
@@ -191,11 +180,7 @@ impl Callers {
 
     /// What a refusal says about getting a token for a path.
     pub(crate) fn challenge(&self, path: &str, scopes: Scopes, error: Option<&str>) -> HeaderValue {
-        let resource = if need(path) == Need::Profile {
-            path.trim_end_matches('/')
-        } else {
-            "/mcp"
-        };
+        let resource = if need(path) == Need::Profile { path.trim_end_matches('/') } else { "/mcp" };
         challenge(self.oauth.as_deref(), resource, scopes, error)
     }
 
@@ -312,9 +297,7 @@ pub(super) fn is_from_this_machine(request: &Request<Body>) -> bool {
     let headers = request.headers();
     let is_forwarded = FORWARDED.iter().any(|name| headers.contains_key(*name));
     let addresses_loopback = host_name(headers, request.uri()).is_some_and(|host| is_loopback_name(&host));
-    let is_own_page = headers
-        .get(header::ORIGIN)
-        .is_none_or(|origin| origin.to_str().is_ok_and(is_loopback_origin));
+    let is_own_page = headers.get(header::ORIGIN).is_none_or(|origin| origin.to_str().is_ok_and(is_loopback_origin));
     // The default of some proxies, and of no current client.
     let is_old = request.version() < Version::HTTP_11;
     addresses_loopback && is_own_page && !is_forwarded && !is_old

@@ -55,11 +55,8 @@ impl Guard {
         hosts.extend(public.as_ref().and_then(|uri| uri.host()).map(bare_host));
         hosts.extend(settings.allowed_hosts.iter().map(|host| bare_host(host)));
         hosts.extend(profile_hosts.map(str::to_owned));
-        let mut origins: HashSet<String> = settings
-            .allowed_origins
-            .iter()
-            .map(|o| o.trim_end_matches('/').to_ascii_lowercase())
-            .collect();
+        let mut origins: HashSet<String> =
+            settings.allowed_origins.iter().map(|o| o.trim_end_matches('/').to_ascii_lowercase()).collect();
         origins.extend(public.as_ref().and_then(origin_of));
         Self {
             any_host: settings.allowed_hosts.iter().any(|host| host == "*"),
@@ -101,11 +98,7 @@ impl Guard {
 }
 
 fn origin_of(uri: &Uri) -> Option<String> {
-    Some(format!(
-        "{}://{}",
-        uri.scheme_str()?,
-        uri.authority()?.as_str().to_ascii_lowercase()
-    ))
+    Some(format!("{}://{}", uri.scheme_str()?, uri.authority()?.as_str().to_ascii_lowercase()))
 }
 
 /// Lets a request through with its [`Caller`], or refuses it.
@@ -115,9 +108,7 @@ pub async fn check(State(guard): State<Arc<Guard>>, mut request: Request<Body>, 
     let origin = request.headers().get(header::ORIGIN).cloned();
 
     let origin_is_fine = is_open_to_pages(request.uri().path())
-        || origin
-            .as_ref()
-            .is_none_or(|o| o.to_str().is_ok_and(|o| guard.origin_allowed(o)));
+        || origin.as_ref().is_none_or(|o| o.to_str().is_ok_and(|o| guard.origin_allowed(o)));
 
     let response = if !guard.host_allowed(host.as_deref()) {
         refuse_host(host.as_deref(), &correlation_id)
@@ -127,15 +118,8 @@ pub async fn check(State(guard): State<Arc<Guard>>, mut request: Request<Body>, 
         preflight(request.headers())
     } else {
         let is_local = is_from_this_machine(&request);
-        let identified = guard
-            .callers
-            .identify(
-                request.headers(),
-                request.uri().path(),
-                is_local,
-                correlation_id.clone(),
-            )
-            .await;
+        let identified =
+            guard.callers.identify(request.headers(), request.uri().path(), is_local, correlation_id.clone()).await;
         let admitted = identified.and_then(|caller| {
             guard.callers.admit(&caller, request.uri().path())?;
             Ok(caller)
@@ -177,10 +161,7 @@ fn preflight(asked: &HeaderMap) -> Response {
         "Content-Type, Accept, Authorization, Mcp-Session-Id, MCP-Protocol-Version, Mcp-Method, Mcp-Name, Last-Event-ID, X-Correlation-ID",
     ));
     let allowed = [
-        (
-            header::ACCESS_CONTROL_ALLOW_METHODS,
-            HeaderValue::from_static("GET, POST, DELETE, OPTIONS"),
-        ),
+        (header::ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET, POST, DELETE, OPTIONS")),
         (header::ACCESS_CONTROL_ALLOW_HEADERS, wanted),
         (header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600")),
     ];
@@ -197,9 +178,7 @@ fn refuse_host(host: Option<&str>, correlation_id: &str) -> Response {
 }
 
 fn refuse_origin(origin: Option<&HeaderValue>, correlation_id: &str) -> Response {
-    let origin = origin
-        .map(|origin| String::from_utf8_lossy(origin.as_bytes()))
-        .unwrap_or_default();
+    let origin = origin.map(|origin| String::from_utf8_lossy(origin.as_bytes())).unwrap_or_default();
     tracing::warn!(%origin, correlation_id, "refused a request from a page of another origin");
     let message =
         format!("Pages of `{origin}` may not call this server. Add the origin to server.allowed_origins to allow it.");

@@ -13,15 +13,9 @@ pub(crate) enum Need {
 }
 
 pub(crate) fn need(path: &str) -> Need {
-    let is_below = |parent: &str| {
-        path.strip_prefix(parent)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    if path == "/"
-        || ["/session", "/login", "/oauth", "/.well-known", "/assets"]
-            .into_iter()
-            .any(is_below)
-    {
+    let is_below =
+        |parent: &str| path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    if path == "/" || ["/session", "/login", "/oauth", "/.well-known", "/assets"].into_iter().any(is_below) {
         return Need::Nothing;
     }
     if is_below("/mcp") || is_below("/sse") {
@@ -37,10 +31,7 @@ pub(crate) fn need(path: &str) -> Need {
 /// counts.
 pub(crate) fn is_open_to_pages(path: &str) -> bool {
     path.starts_with("/.well-known/")
-        || matches!(
-            path,
-            "/oauth/token" | "/oauth/register" | "/oauth/revoke" | "/oauth/jwks"
-        )
+        || matches!(path, "/oauth/token" | "/oauth/register" | "/oauth/revoke" | "/oauth/jwks")
 }
 
 #[cfg(test)]

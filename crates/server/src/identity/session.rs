@@ -79,13 +79,7 @@ mod tests {
     #[test]
     fn only_own_paths_are_gone_back_to() {
         assert_eq!(own_path("/data/notes:x.md?passage=2"), "/data/notes:x.md?passage=2");
-        for elsewhere in [
-            "//evil.example",
-            "https://evil.example",
-            "/\\evil.example",
-            "",
-            "/a\r\nb: c",
-        ] {
+        for elsewhere in ["//evil.example", "https://evil.example", "/\\evil.example", "", "/a\r\nb: c"] {
             assert_eq!(own_path(elsewhere), "/", "{elsewhere}");
         }
     }

@@ -10,10 +10,7 @@ use super::render;
 use crate::response::{self, rpc};
 
 pub fn is_event_stream(response: &Response) -> bool {
-    response
-        .headers()
-        .get(header::CONTENT_TYPE)
-        .is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"))
+    response.headers().get(header::CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(b"text/event-stream"))
 }
 
 /// Waits for the response to the request and returns it alone. Notifications are dropped: a client that accepts no

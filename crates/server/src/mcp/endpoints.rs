@@ -81,10 +81,7 @@ fn select_profile(
 
 /// Refuses a token that opens only another profile.
 fn admit_to(profile: &Profile, request: &Request<Body>) -> Result<(), Refusal> {
-    let only = request
-        .extensions()
-        .get::<Caller>()
-        .and_then(|caller| caller.profile.as_deref());
+    let only = request.extensions().get::<Caller>().and_then(|caller| caller.profile.as_deref());
     match only.filter(|only| *only != profile.name()) {
         None => Ok(()),
         Some(only) => {

@@ -54,9 +54,7 @@ impl Handler {
 }
 
 fn is_modern(context: &RequestContext<RoleServer>) -> bool {
-    context
-        .protocol_version()
-        .is_some_and(|version| version.as_str() >= MODERN)
+    context.protocol_version().is_some_and(|version| version.as_str() >= MODERN)
 }
 
 impl ServerHandler for Handler {
@@ -95,11 +93,7 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         let state = self.profile.state();
         let visible = state.visible_to(&self.caller(&context).principal);
-        Ok(render::list_tools(
-            &visible.registry,
-            is_modern(&context),
-            &self.service.settings,
-        ))
+        Ok(render::list_tools(&visible.registry, is_modern(&context), &self.service.settings))
     }
 
     async fn call_tool(
@@ -111,11 +105,7 @@ impl ServerHandler for Handler {
         let Some(tool) = state.registry.lookup(&request.name) else {
             let visible = state.visible_to(&self.caller(&context).principal);
             let known: Vec<&str> = visible.registry.names().collect();
-            let message = format!(
-                "Unknown tool `{}`; this endpoint has: {}",
-                request.name,
-                known.join(", ")
-            );
+            let message = format!("Unknown tool `{}`; this endpoint has: {}", request.name, known.join(", "));
             return Err(ErrorData::invalid_params(message, None));
         };
         let modern = is_modern(&context);
@@ -130,9 +120,7 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourcesResult, ErrorData> {
-        let mut list = ListResourcesResult::default()
-            .with_ttl_ms(LIST_TTL_MS)
-            .with_cache_scope(CacheScope::Public);
+        let mut list = ListResourcesResult::default().with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Public);
         list.meta = is_modern(&context).then(render::server_meta);
         Ok(list)
     }
@@ -142,9 +130,8 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
-        let mut list = ListResourceTemplatesResult::default()
-            .with_ttl_ms(LIST_TTL_MS)
-            .with_cache_scope(CacheScope::Public);
+        let mut list =
+            ListResourceTemplatesResult::default().with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Public);
         list.meta = is_modern(&context).then(render::server_meta);
         Ok(list)
     }
@@ -154,9 +141,7 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListPromptsResult, ErrorData> {
-        let mut list = ListPromptsResult::default()
-            .with_ttl_ms(LIST_TTL_MS)
-            .with_cache_scope(CacheScope::Public);
+        let mut list = ListPromptsResult::default().with_ttl_ms(LIST_TTL_MS).with_cache_scope(CacheScope::Public);
         list.meta = is_modern(&context).then(render::server_meta);
         Ok(list)
     }

@@ -102,9 +102,7 @@ pub async fn answer(
             return None;
         }
         let visible = state.visible_to(&caller.principal);
-        let list = visible
-            .tools_list
-            .get_or_init(|| render::tools_list(&visible.registry, &service.settings));
+        let list = visible.tools_list.get_or_init(|| render::tools_list(&visible.registry, &service.settings));
         let mut body = start(id, list.len());
         body.extend_from_slice(list);
         return Some(finish(body));

@@ -28,10 +28,7 @@ pub(super) struct Accept {
 
 impl Accept {
     pub(super) fn new(headers: &HeaderMap) -> Self {
-        let mut accept = Self {
-            json: !headers.contains_key(header::ACCEPT),
-            stream: false,
-        };
+        let mut accept = Self { json: !headers.contains_key(header::ACCEPT), stream: false };
         for value in headers.get_all(header::ACCEPT) {
             let value = value.to_str().unwrap_or_default();
             accept.stream |= value.contains(EVENT_STREAM);

@@ -60,11 +60,7 @@ pub fn add_security(result: &mut Value) {
 }
 
 fn tool(spec: &ToolSpec) -> Tool {
-    let mut tool = Tool::new(
-        spec.name.clone(),
-        spec.description.clone(),
-        Arc::new(spec.input_schema.clone()),
-    );
+    let mut tool = Tool::new(spec.name.clone(), spec.description.clone(), Arc::new(spec.input_schema.clone()));
     tool.title = Some(spec.title.clone());
     tool.output_schema = Some(Arc::new(spec.output_schema.clone()));
     tool.annotations = Some(ToolAnnotations::from_raw(
@@ -86,11 +82,7 @@ fn tool(spec: &ToolSpec) -> Tool {
 
 /// Who may be shown a cached list.
 pub fn cache_scope(registry: &Registry) -> CacheScope {
-    if registry.depends_on_caller {
-        CacheScope::Private
-    } else {
-        CacheScope::Public
-    }
+    if registry.depends_on_caller { CacheScope::Private } else { CacheScope::Public }
 }
 
 pub fn list_tools(registry: &Registry, modern: bool, settings: &Settings) -> ListToolsResult {

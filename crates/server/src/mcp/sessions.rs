@@ -51,10 +51,7 @@ impl Sessions {
     pub(super) fn new(idle: Duration) -> Self {
         let mut local = LocalSessionManager::default();
         local.session_config.keep_alive = Some(idle);
-        Self {
-            local,
-            open: Mutex::default(),
-        }
+        Self { local, open: Mutex::default() }
     }
 
     /// Whether a request names another caller's session. Anonymous sessions belong to anyone who has the id.

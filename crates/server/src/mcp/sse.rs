@@ -56,11 +56,7 @@ pub struct Sse {
 
 impl Sse {
     pub fn new(service: Arc<Service>) -> Self {
-        Self {
-            slots: Arc::new(Semaphore::new(service.settings.max_sessions)),
-            service,
-            open: Arc::default(),
-        }
+        Self { slots: Arc::new(Semaphore::new(service.settings.max_sessions)), service, open: Arc::default() }
     }
 
     pub fn open_count(&self) -> usize {
@@ -81,11 +77,7 @@ impl Sse {
         let (messages, incoming) = mpsc::channel(CHANNEL);
         let (outgoing, outbox) = mpsc::channel(CHANNEL);
         let unanswered = Unanswered::default();
-        let inbox = Inbox {
-            messages,
-            unanswered: unanswered.clone(),
-            owner,
-        };
+        let inbox = Inbox { messages, unanswered: unanswered.clone(), owner };
         self.open.lock().insert(id.clone(), inbox);
 
         let ended = self.service.closing.child_token();
@@ -110,11 +102,7 @@ impl Sse {
             legacy_results: settings.legacy_results,
             ended: ended.clone(),
             _end: ended.drop_guard(),
-            _entry: Entry {
-                open: self.open.clone(),
-                id,
-                _slot: slot,
-            },
+            _entry: Entry { open: self.open.clone(), id, _slot: slot },
         };
         let later = stream::unfold(events, |mut events| async move { Some((events.next().await?, events)) });
         let events = stream::once(async { first }).chain(later).map(Ok::<Bytes, Infallible>);
@@ -196,10 +184,7 @@ impl Events {
             message = self.outbox.next() => message?,
             () = tokio::time::sleep(self.keep_alive) => return Some(Bytes::from_static(b": keep-alive\n\n")),
         };
-        if matches!(
-            message,
-            ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_)
-        ) {
+        if matches!(message, ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_)) {
             self.unanswered.lock().pop();
         }
         let mut value = serde_json::to_value(message).unwrap_or_default();

@@ -100,11 +100,7 @@ impl Streamable {
                 (profile.name().to_owned(), endpoint)
             })
             .collect();
-        Self {
-            slots: Arc::new(Semaphore::new(service.settings.max_sessions)),
-            service,
-            endpoints,
-        }
+        Self { slots: Arc::new(Semaphore::new(service.settings.max_sessions)), service, endpoints }
     }
 
     pub fn session_count(&self) -> usize {
@@ -143,26 +139,16 @@ impl Streamable {
             && let Some(caller) = parts.extensions.get::<Caller>()
             && let Some(answer) = lean::answer(&self.service, profile, &parts.headers, caller, &body).await
         {
-            return Ok(if settings.legacy_results {
-                collapse::with_legacy_results(answer).await
-            } else {
-                answer
-            });
+            return Ok(if settings.legacy_results { collapse::with_legacy_results(answer).await } else { answer });
         }
         let peek = peek(&body)?;
         let opens = peek.method == "initialize" && settings.sessions;
         let opening = opens.then(|| self.opening(&parts)).flatten();
         let streaming = opening.is_some() || parts.headers.contains_key(SESSION_HEADER) || is_modern(&parts.headers);
-        let rmcp = if streaming {
-            endpoint.streaming.as_ref()
-        } else {
-            endpoint.stateless.as_ref()
-        };
+        let rmcp = if streaming { endpoint.streaming.as_ref() } else { endpoint.stateless.as_ref() };
         // rmcp requires both content types in `Accept` and a `Content-Type`; clients need not send them.
         parts.headers.insert(header::ACCEPT, BOTH);
-        parts
-            .headers
-            .insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
+        parts.headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(JSON));
         // A stopping server waits until the response is sent.
         let unwritten = self.service.answers.token();
         let answer = forward(rmcp, parts, Full::new(body), &peek.id);
@@ -208,9 +194,7 @@ impl Streamable {
         );
         let mut refusal = rpc::error_for(&call.id, StatusCode::FORBIDDEN, rpc::SERVER_ERROR, &message);
         let missing = [needed].into_iter().collect();
-        let challenge = self
-            .service
-            .challenge(profile.name(), missing, Some("insufficient_scope"));
+        let challenge = self.service.challenge(profile.name(), missing, Some("insufficient_scope"));
         refusal.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
         Err(refusal.into())
     }
@@ -232,9 +216,7 @@ impl Streamable {
             return not_a_page();
         }
         if parts.method == Method::GET {
-            parts
-                .headers
-                .insert(header::ACCEPT, HeaderValue::from_static(EVENT_STREAM));
+            parts.headers.insert(header::ACCEPT, HeaderValue::from_static(EVENT_STREAM));
         }
         let ends_session = parts.method == Method::DELETE;
         let mut answer = forward(endpoint.streaming.as_ref(), parts, Full::default(), &Value::Null).await;
@@ -260,24 +242,14 @@ impl Endpoint {
                 .with_json_response(as_json)
                 .with_cancellation_token(service.closing.child_token());
             let handler = handler.clone();
-            Box::new(StreamableHttpService::new(
-                move || Ok(handler.clone()),
-                sessions.clone(),
-                config,
-            ))
+            Box::new(StreamableHttpService::new(move || Ok(handler.clone()), sessions.clone(), config))
         };
-        Self {
-            streaming: rmcp(settings.sessions, false),
-            stateless: rmcp(false, true),
-            sessions: sessions.clone(),
-        }
+        Self { streaming: rmcp(settings.sessions, false), stateless: rmcp(false, true), sessions: sessions.clone() }
     }
 }
 
 fn is_modern(headers: &HeaderMap) -> bool {
-    headers
-        .get("mcp-protocol-version")
-        .is_some_and(|version| version == MODERN)
+    headers.get("mcp-protocol-version").is_some_and(|version| version == MODERN)
 }
 
 async fn forward(rmcp: &dyn Rmcp, parts: Parts, body: Full<Bytes>, id: &Value) -> Response {
@@ -305,10 +277,8 @@ fn held_while_streamed(answer: Response, unwritten: TaskTrackerToken) -> Respons
 /// Turns rmcp's plain-text errors into JSON-RPC errors that say what to do.
 async fn explain(answer: Response, id: &Value, modern: bool) -> Response {
     let status = answer.status();
-    let is_json = answer
-        .headers()
-        .get(header::CONTENT_TYPE)
-        .is_some_and(|value| value.as_bytes().starts_with(JSON.as_bytes()));
+    let is_json =
+        answer.headers().get(header::CONTENT_TYPE).is_some_and(|value| value.as_bytes().starts_with(JSON.as_bytes()));
     if is_json {
         return answer;
     }
@@ -347,8 +317,6 @@ fn not_a_page() -> Response {
         rpc::SERVER_ERROR,
         "This is an MCP endpoint: add its address to ChatGPT, Claude or another MCP client, or POST JSON-RPC to it. The page for people is /.",
     );
-    response
-        .headers_mut()
-        .insert(header::ALLOW, HeaderValue::from_static("POST"));
+    response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("POST"));
     response
 }

@@ -25,11 +25,7 @@ impl File {
     fn new(name: &str, content: &'static str) -> Self {
         let is_style = std::path::Path::new(name).extension().is_some_and(|end| end == "css");
         Self {
-            kind: if is_style {
-                "text/css; charset=utf-8"
-            } else {
-                "text/javascript; charset=utf-8"
-            },
+            kind: if is_style { "text/css; charset=utf-8" } else { "text/javascript; charset=utf-8" },
             content,
             compressed: compressed(content),
             tag: tag(content),
@@ -139,23 +135,14 @@ mod tests {
     use super::{FILES, compressed, tag};
 
     /// APIs that turn text into HTML or code: an answer may quote anything.
-    const UNSAFE_APIS: &[&str] = &[
-        "innerHTML",
-        "outerHTML",
-        "insertAdjacent",
-        "document.write",
-        "DOMParser",
-        "eval(",
-    ];
+    const UNSAFE_APIS: &[&str] = &["innerHTML", "outerHTML", "insertAdjacent", "document.write", "DOMParser", "eval("];
 
     #[test]
     fn every_asset_is_served_complete_and_safe() {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/assets");
         for entry in std::fs::read_dir(folder).expect("the assets") {
             let name = entry.expect("an entry").file_name().into_string().expect("a name");
-            let file = FILES
-                .get(name.as_str())
-                .unwrap_or_else(|| panic!("{name} is not served"));
+            let file = FILES.get(name.as_str()).unwrap_or_else(|| panic!("{name} is not served"));
             let content = file.content;
             assert_eq!(file.kind.starts_with("text/css"), name.ends_with(".css"), "{name}");
             for way in UNSAFE_APIS {
@@ -179,9 +166,7 @@ mod tests {
     fn compression_round_trips() {
         let mut read = String::new();
         let compressed = compressed("Hear, hear! ".repeat(100).as_str());
-        flate2::read::GzDecoder::new(compressed.as_slice())
-            .read_to_string(&mut read)
-            .expect("gzip");
+        flate2::read::GzDecoder::new(compressed.as_slice()).read_to_string(&mut read).expect("gzip");
         assert!(compressed.len() < 100 && read == "Hear, hear! ".repeat(100));
     }
 }

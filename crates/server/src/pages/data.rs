@@ -95,17 +95,9 @@ async fn show(
     }
     let passage = parameters.get("passage").and_then(|passage| passage.parse().ok());
     // A page can do without related documents.
-    let (view, like) = tokio::join!(
-        view(service, &document, cited_at, &cx),
-        like(service, &document, cited_at, &cx)
-    );
+    let (view, like) = tokio::join!(view(service, &document, cited_at, &cx), like(service, &document, cited_at, &cx));
     let view = view.unwrap_or_else(|| View::Reading(Box::new(reading::plain(&document))));
-    let page = Page {
-        document,
-        cited_at,
-        passage: passage.filter(|_| cited_at.is_none()),
-        like,
-    };
+    let page = Page { document, cited_at, passage: passage.filter(|_| cited_at.is_none()), like };
     match view {
         View::Board(board) => board::page(service, &page.document, *board, cited_at),
         View::Reading(reading) => reading::page(service, page, *reading).await,
@@ -173,10 +165,7 @@ async fn view(service: &Service, document: &Document, cited_at: Option<Timestamp
             None
         }
         Err(_) => {
-            tracing::warn!(
-                source = source.name(),
-                "the view timed out; the page shows only the text"
-            );
+            tracing::warn!(source = source.name(), "the view timed out; the page shows only the text");
             None
         }
     }
@@ -187,11 +176,7 @@ async fn like(service: &Service, document: &Document, cited_at: Option<Timestamp
     if cited_at.is_some() {
         return Arc::default();
     }
-    let like = tokio::time::timeout(
-        MAX_WAIT_FOR_RELATED,
-        related(service.sources(), &document.id, RELATED, cx),
-    )
-    .await;
+    let like = tokio::time::timeout(MAX_WAIT_FOR_RELATED, related(service.sources(), &document.id, RELATED, cx)).await;
     like.ok().and_then(Result::ok).unwrap_or_default()
 }
 
@@ -209,11 +194,7 @@ fn failed(service: &Service, headers: &HeaderMap, id: &str, failure: &Failure, n
         }
         Failure::Error(error) => {
             let (what, next) = ("This page is unavailable right now", error.message());
-            let page = page::render(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "missing.html",
-                context! { base, what, next },
-            );
+            let page = page::render(StatusCode::SERVICE_UNAVAILABLE, "missing.html", context! { base, what, next });
             // The browser tries again.
             ([(header::REFRESH, "10")], page).into_response()
         }

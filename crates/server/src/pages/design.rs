@@ -36,11 +36,7 @@ const COLOURS: Tokens = &[
     ("up-fill", "areas and bars of rises"),
     ("down-fill", "areas and bars of falls"),
 ];
-const FACES: Tokens = &[
-    ("serif", "reading"),
-    ("sans", "controls and tables"),
-    ("mono", "ids, code, exact values"),
-];
+const FACES: Tokens = &[("serif", "reading"), ("sans", "controls and tables"), ("mono", "ids, code, exact values")];
 const SIZES: Tokens = &[
     ("text-xxl", "the price"),
     ("text-xl", "page title"),
@@ -128,13 +124,9 @@ mod tests {
     async fn page_marks_samples_and_has_no_inline_script() {
         let response = page::render(StatusCode::OK, "design.html", values("/below"));
         assert_eq!(response.status(), StatusCode::OK);
-        let policy = response.headers()["content-security-policy"]
-            .to_str()
-            .expect("a policy");
+        let policy = response.headers()["content-security-policy"].to_str().expect("a policy");
         assert!(policy.contains("default-src 'none'; script-src 'self';"), "{policy}");
-        let body = axum::body::to_bytes(response.into_body(), 1 << 20)
-            .await
-            .expect("a body");
+        let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.expect("a body");
         let html = std::str::from_utf8(&body).expect("text");
         assert!(html.contains("These figures are samples"), "{html}");
         assert!(html.contains("below/assets/board.css\""), "{html}");

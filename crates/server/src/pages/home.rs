@@ -87,9 +87,7 @@ async fn overview(service: &Service, principal: &Principal, closed: bool) -> Res
 }
 
 fn panels(sources: &[Arc<dyn Source>]) -> Vec<Page> {
-    let panels = sources
-        .iter()
-        .filter_map(|source| Some((source.name(), source.panel()?)));
+    let panels = sources.iter().filter_map(|source| Some((source.name(), source.panel()?)));
     let shown = panels.map(|(name, panel)| {
         context! {
             name,

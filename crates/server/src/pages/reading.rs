@@ -28,9 +28,7 @@ pub(super) fn plain(document: &Document) -> Reading {
     let text = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     let facts = document.metadata.iter().filter(|(name, _)| *name != "date");
     Reading {
-        date: document
-            .as_of
-            .map(|as_of| as_of.to_zoned(jiff::tz::TimeZone::UTC).date()),
+        date: document.as_of.map(|as_of| as_of.to_zoned(jiff::tz::TimeZone::UTC).date()),
         facts: facts
             .take(MAX_FACTS)
             .map(|(name, value)| (name.clone(), clip(&text(value), MAX_FACT_CHARS).into_owned()))
@@ -98,16 +96,12 @@ fn values(service: &Service, page: &Page, reading: &Reading, html: String) -> Va
     let facts = service.owner(document.id.scheme()).map(|source| source.facts());
     let is_live = facts.as_ref().is_some_and(|facts| facts.live);
     let (json, address) = match document.record() {
-        Some(record) => (
-            format!("{}&format=json", here.record(&document.id, record)),
-            service.links.record(&document.id, record),
-        ),
+        Some(record) => {
+            (format!("{}&format=json", here.record(&document.id, record)), service.links.record(&document.id, record))
+        }
         None => {
             let passage = page.passage.filter(|_| cited(page).is_some());
-            (
-                format!("{current}?format=json"),
-                service.links.citation(&document.id, passage),
-            )
+            (format!("{current}?format=json"), service.links.citation(&document.id, passage))
         }
     };
     context! {

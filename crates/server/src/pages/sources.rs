@@ -11,29 +11,20 @@ use crate::service::Service;
 
 /// The part of the start page that is live.
 pub(super) fn region(service: &Service, is_user: bool) -> Region {
-    let shown = service
-        .sources()
-        .iter()
-        .filter(|source| is_user || !source.is_personal());
+    let shown = service.sources().iter().filter(|source| is_user || !source.is_personal());
     let now = service.clock.now();
     let links = Links::new(service.links.path_prefix());
     let cards = shown.map(|source| card(service, source, &links, now));
     Region {
         key: "sources".to_owned(),
-        element: Element::new("ul")
-            .class("cards")
-            .with("data-region", "sources")
-            .children(cards),
+        element: Element::new("ul").class("cards").with("data-region", "sources").children(cards),
     }
 }
 
 fn card(service: &Service, source: &Arc<dyn Source>, links: &Links, now: Timestamp) -> Element {
     let facts = source.facts();
     let status = service.status(&**source);
-    let heading = Element::new("h3")
-        .text(facts.title.clone())
-        .text(" ")
-        .child(tribune_page::badge(&health(&status)));
+    let heading = Element::new("h3").text(facts.title.clone()).text(" ").child(tribune_page::badge(&health(&status)));
     let mut card = Element::new("li").class("card source").child(heading);
     if let Some(description) = &facts.description {
         card.push(Element::new("p").class("about").text(description.clone()));
@@ -52,22 +43,14 @@ fn health(status: &SourceStatus) -> Badge {
         SourceStatus::Degraded(_) => ("degraded", Tone::Warning),
         SourceStatus::Unready(_) => ("not ready", Tone::Bad),
     };
-    Badge {
-        label: label.to_owned(),
-        tone,
-        meaning: None,
-    }
+    Badge { label: label.to_owned(), tone, meaning: None }
 }
 
 /// Number of documents, their dates, and freshness.
 fn extent(facts: &SourceFacts, updated: Option<Timestamp>, now: Timestamp) -> Element {
     let count = facts.counted().map(|count| Element::new("strong").text(count));
     let dates = facts.dates.map(|(first, last)| {
-        let dates = if first == last {
-            first.to_string()
-        } else {
-            format!("{first} to {last}")
-        };
+        let dates = if first == last { first.to_string() } else { format!("{first} to {last}") };
         Element::new("span").text(dates)
     });
     let time = updated.map(|updated| {
@@ -100,9 +83,7 @@ fn freshness(is_live: bool, updated: Timestamp, now: Timestamp) -> String {
 
 /// Links to the tools and to an example document.
 fn links_line(facts: &SourceFacts, links: &Links) -> Element {
-    let tools = Element::new("a")
-        .with("href", format!("{}/try/{}", links.base(), facts.name))
-        .text("Tools");
+    let tools = Element::new("a").with("href", format!("{}/try/{}", links.base(), facts.name)).text("Tools");
     let mut line = Element::new("p").class("ways").child(tools);
     let example = facts.example_id.as_ref().filter(|id| !id.contains('…'));
     match example.and_then(|id| tribune_core::DocumentId::parse(id).ok()) {

@@ -41,26 +41,18 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
 const POLICY: &str = "default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'";
 
 pub(crate) fn render(status: StatusCode, template: &str, values: Value) -> Response {
-    let rendered = TEMPLATES
-        .get_template(template)
-        .and_then(|template| template.render(values));
+    let rendered = TEMPLATES.get_template(template).and_then(|template| template.render(values));
     let (status, html) = match rendered {
         Ok(html) => (status, html),
         Err(error) => {
             tracing::error!(%error, template, "could not render a page");
-            (
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "Tribune could not render this page; its log says why.".to_owned(),
-            )
+            (StatusCode::INTERNAL_SERVER_ERROR, "Tribune could not render this page; its log says why.".to_owned())
         }
     };
     let mut response = Response::new(Body::from(html));
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    headers.insert(
-        header::CONTENT_TYPE,
-        HeaderValue::from_static("text/html; charset=utf-8"),
-    );
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     // Other sites learn nothing; our own forms say where they come from.
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
@@ -108,11 +100,7 @@ pub(crate) fn refused(
 
 /// Asks somebody to sign in, and leads back to the page that was requested.
 pub(crate) fn sign_in(page: &SignInPage, status: StatusCode, back: &str, problem: Option<&str>) -> Response {
-    let SignInPage {
-        base,
-        passwords,
-        provider,
-    } = page;
+    let SignInPage { base, passwords, provider } = page;
     let encoded_back = utf8_percent_encode(back, NON_ALPHANUMERIC).to_string();
     let values = context! { base, passwords, provider, back, encoded_back, problem, closed => true };
     render(status, "sign_in.html", values)

@@ -51,12 +51,7 @@ pub struct Chat {
 impl Chat {
     /// `profile` is the name of one of the service's profiles.
     pub fn new(agent: Agent, profile: String, max_turns: usize, foreign: ForeignTools) -> Self {
-        Self {
-            agent,
-            profile,
-            foreign,
-            turns: Arc::new(Turns::new(max_turns)),
-        }
+        Self { agent, profile, foreign, turns: Arc::new(Turns::new(max_turns)) }
     }
 
     /// Reserves a turn; `None` if too many are running. A turn costs money and minutes, and goes on when the caller
@@ -75,12 +70,7 @@ impl Chat {
         let is_new = |tool: &&Arc<dyn Tool>| state.registry.lookup(&tool.spec().name).is_none();
         let others = foreign.iter().filter(is_new).map(|tool| tool.spec());
         let set = Arc::new(ToolSet::new(own.chain(others).cloned().collect()));
-        Arc::new(ProfileTools {
-            service: service.clone(),
-            state,
-            foreign,
-            set,
-        })
+        Arc::new(ProfileTools { service: service.clone(), state, foreign, set })
     }
 
     /// The context of a turn for this caller.
@@ -108,10 +98,7 @@ pub struct TurnSlot {
 
 impl Turns {
     fn new(max: usize) -> Self {
-        Self {
-            max,
-            running: Mutex::default(),
-        }
+        Self { max, running: Mutex::default() }
     }
 
     fn reserve(self: Arc<Self>, user: &UserId) -> Option<TurnSlot> {
@@ -123,10 +110,7 @@ impl Turns {
         }
         running.insert(user.clone(), own + 1);
         drop(running);
-        Some(TurnSlot {
-            turns: self,
-            user: user.clone(),
-        })
+        Some(TurnSlot { turns: self, user: user.clone() })
     }
 }
 

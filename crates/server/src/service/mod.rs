@@ -143,11 +143,7 @@ impl Service {
         if !self.settings.offers_oauth || !call::lacks(tool, is_anonymous, cx.scopes) {
             return None;
         }
-        let error = if is_anonymous {
-            "invalid_token"
-        } else {
-            "insufficient_scope"
-        };
+        let error = if is_anonymous { "invalid_token" } else { "insufficient_scope" };
         let missing = [tool.scope()].into_iter().collect();
         Some(self.challenge(profile.name(), missing, Some(error)))
     }
@@ -190,11 +186,7 @@ impl Service {
         let base = self.links.base();
         let host = base.parse::<http::Uri>().ok().and_then(|uri| uri.host().map(bare_host));
         let is_plain = host.is_some_and(|host| Arc::ptr_eq(self.profile_for_host(&host), profile));
-        if is_plain {
-            format!("{base}/mcp")
-        } else {
-            format!("{base}/mcp/{}", profile.name())
-        }
+        if is_plain { format!("{base}/mcp") } else { format!("{base}/mcp/{}", profile.name()) }
     }
 
     /// The profile of plain `/mcp` for a host name: some MCP hosts connect to exactly that path only.
@@ -216,10 +208,7 @@ fn build_profile(spec: ProfileSpec, all: &[Arc<dyn Source>], tools: ToolContext)
         Some(names) => select_sources(&name, names, all)?,
     };
     if let Some(selected) = &spec.tools {
-        let everything = ProfileSpec {
-            tools: None,
-            ..spec.clone()
-        };
+        let everything = ProfileSpec { tools: None, ..spec.clone() };
         let everything = Profile::new(everything, sources.clone(), tools.clone()).map_err(faulty)?;
         let available = everything.state();
         if let Some(unknown) = selected.iter().find(|tool| available.registry.lookup(tool).is_none()) {

@@ -29,35 +29,23 @@ impl ProfileSpec {
     /// The profiles of every server: `default`, `research`, `full`, one for each source, and `admin` if a source has
     /// admin tools.
     pub fn built_in(sources: &[Arc<dyn Source>]) -> Vec<Self> {
-        let named = |name: &str| Self {
-            name: name.to_owned(),
-            ..Self::default()
-        };
+        let named = |name: &str| Self { name: name.to_owned(), ..Self::default() };
         let mut specs = vec![
             named("default"),
-            Self {
-                tools: Some(vec!["search".to_owned(), "fetch".to_owned()]),
-                ..named("research")
-            },
+            Self { tools: Some(vec!["search".to_owned(), "fetch".to_owned()]), ..named("research") },
             named("full"),
         ];
         if sources.iter().any(|source| !source.clone().admin_tools().is_empty()) {
-            specs.push(Self {
-                admin: true,
-                ..named("admin")
-            });
+            specs.push(Self { admin: true, ..named("admin") });
         }
-        specs.extend(sources.iter().map(|source| Self {
-            sources: Some(vec![source.name().to_owned()]),
-            ..named(source.name())
-        }));
+        specs.extend(
+            sources.iter().map(|source| Self { sources: Some(vec![source.name().to_owned()]), ..named(source.name()) }),
+        );
         specs
     }
 
     fn selects(&self, tool: &str) -> bool {
-        self.tools
-            .as_ref()
-            .is_none_or(|tools| tools.iter().any(|name| name == tool))
+        self.tools.as_ref().is_none_or(|tools| tools.iter().any(|name| name == tool))
     }
 }
 
@@ -100,13 +88,7 @@ impl Profile {
         tools: ToolContext,
     ) -> Result<Self, RegistrationError> {
         let state = ProfileState::new(&spec, &sources, &tools, revision(&sources))?;
-        Ok(Self {
-            spec,
-            sources,
-            tools,
-            current: ArcSwap::from_pointee(state),
-            rebuilding: Mutex::default(),
-        })
+        Ok(Self { spec, sources, tools, current: ArcSwap::from_pointee(state), rebuilding: Mutex::default() })
     }
 
     pub fn name(&self) -> &str {
@@ -201,20 +183,11 @@ fn register(
 ) -> Result<(Registry, Vec<SourceFacts>), RegistrationError> {
     let shows_all = !is_anonymous || tools.offers_oauth;
     let all = sources;
-    let sources: Vec<Arc<dyn Source>> = sources
-        .iter()
-        .filter(|source| !is_anonymous || !source.is_personal())
-        .cloned()
-        .collect();
+    let sources: Vec<Arc<dyn Source>> =
+        sources.iter().filter(|source| !is_anonymous || !source.is_personal()).cloned().collect();
     let facts: Vec<SourceFacts> = sources.iter().map(|source| source.facts()).collect();
     let links = &tools.links;
-    let search = SearchTool::new(
-        sources.clone(),
-        &facts,
-        links.clone(),
-        tools.source_timeout,
-        tools.clock.clone(),
-    );
+    let search = SearchTool::new(sources.clone(), &facts, links.clone(), tools.source_timeout, tools.clock.clone());
     let fetch = FetchTool::new(sources.clone(), &facts, links.clone());
     let mut offered: Vec<Arc<dyn Tool>> = vec![Arc::new(search), Arc::new(fetch)];
     if sources.iter().any(|source| source.relates()) {

@@ -56,12 +56,7 @@ pub(crate) async fn sign_in(State(guard): State<Arc<Guard>>, request: Request<Bo
             ErrorKind::Forbidden => StatusCode::UNAUTHORIZED,
             _ => StatusCode::TOO_MANY_REQUESTS,
         };
-        private(page::sign_in(
-            &guard.callers().page,
-            status,
-            back,
-            Some(error.message()),
-        ))
+        private(page::sign_in(&guard.callers().page, status, back, Some(error.message())))
     };
     match accounts.check_password(sent.username.trim(), sent.password).await {
         Ok(user) => signed_in(&guard, accounts, &user, back).await,
@@ -95,10 +90,7 @@ pub(crate) async fn finish(
     let kept = callers.pending.read(&headers);
     let kept = kept.and_then(|kept| BASE64URL_NOPAD.decode(kept.as_bytes()).ok());
     let pending: Option<Pending> = kept.and_then(|kept| serde_json::from_slice(&kept).ok());
-    let back = pending
-        .as_ref()
-        .map_or("/", |pending| own_path(&pending.back))
-        .to_owned();
+    let back = pending.as_ref().map_or("/", |pending| own_path(&pending.back)).to_owned();
     let mut response = match at_provider(&guard, &parameters, pending).await {
         Ok(user) => signed_in(&guard, accounts(&guard)?, &user, &back).await?,
         Err(error) => {
@@ -134,11 +126,7 @@ async fn at_provider(
 }
 
 async fn signed_in(guard: &Guard, accounts: &Accounts, user: &User, back: &str) -> Result<Response, Refusal> {
-    let identity = Identity {
-        user: user.name.clone(),
-        scopes: scopes_of(user),
-        profile: None,
-    };
+    let identity = Identity { user: user.name.clone(), scopes: scopes_of(user), profile: None };
     let callers = guard.callers();
     let mut response = Redirect::to(&format!("{}{back}", callers.page.base)).into_response();
     callers.cookie.begin(&mut response, accounts, &identity, None).await?;
@@ -164,19 +152,13 @@ pub(crate) async fn use_token(State(guard): State<Arc<Guard>>, request: Request<
     };
     let identity = token_identity(&token);
     if let Some(profile) = &identity.profile {
-        return Err(invalid(&format!(
-            "this token is for the profile `{profile}` alone, and opens no pages"
-        ))
-        .into());
+        return Err(invalid(&format!("this token is for the profile `{profile}` alone, and opens no pages")).into());
     }
     let mut response = match is_form {
         true => Redirect::to(&format!("{}{back}", callers.page.base)).into_response(),
         false => StatusCode::NO_CONTENT.into_response(),
     };
-    callers
-        .cookie
-        .begin(&mut response, accounts, &identity, Some(token.id))
-        .await?;
+    callers.cookie.begin(&mut response, accounts, &identity, Some(token.id)).await?;
     Ok(response)
 }
 

@@ -212,12 +212,7 @@ pub(crate) async fn decide(
         true => issuer.allow(&asked, user, caller.scopes).await?,
         false => issuer.deny(&asked),
     };
-    tracing::info!(
-        user = user.as_str(),
-        client = asked.client.id,
-        allows,
-        "a program asked for access"
-    );
+    tracing::info!(user = user.as_str(), client = asked.client.id, allows, "a program asked for access");
     Ok(private(Redirect::to(&back).into_response()))
 }
 
@@ -227,11 +222,7 @@ fn refused(guard: &Guard, error: AuthorizeError) -> Response {
         AuthorizeError::Shown(next) => {
             let base = &guard.callers().page.base;
             let what = "This program cannot be given access";
-            private(page::render(
-                StatusCode::BAD_REQUEST,
-                "missing.html",
-                context! { base, what, next },
-            ))
+            private(page::render(StatusCode::BAD_REQUEST, "missing.html", context! { base, what, next }))
         }
     }
 }
@@ -244,16 +235,9 @@ fn to_sign_in(guard: &Guard, query: &str) -> Response {
 }
 
 fn consent(guard: &Guard, asked: &Authorization, user: &UserId, query: &str) -> Response {
-    let scopes: Vec<_> = asked
-        .scopes
-        .iter()
-        .map(|scope| (scope.as_str(), meaning(scope)))
-        .collect();
+    let scopes: Vec<_> = asked.scopes.iter().map(|scope| (scope.as_str(), meaning(scope))).collect();
     let redirect: Option<http::Uri> = asked.redirect_uri.parse().ok();
-    let host = redirect
-        .as_ref()
-        .and_then(|uri| uri.host())
-        .unwrap_or(&asked.redirect_uri);
+    let host = redirect.as_ref().and_then(|uri| uri.host()).unwrap_or(&asked.redirect_uri);
     let values = context! {
         base => &guard.callers().page.base,
         query,

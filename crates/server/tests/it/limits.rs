@@ -58,11 +58,7 @@ impl Source for Ticker {
     }
 
     async fn view(&self, _: &Document, _: Option<jiff::Timestamp>, _: &CallContext) -> Result<Option<View>> {
-        Ok(Some(View::Board(Box::new(Board {
-            title: "BTC/USDT".to_owned(),
-            is_live: true,
-            ..Board::default()
-        }))))
+        Ok(Some(View::Board(Box::new(Board { title: "BTC/USDT".to_owned(), is_live: true, ..Board::default() }))))
     }
 
     fn facts(&self) -> SourceFacts {
@@ -129,10 +125,7 @@ fn router(service: &Arc<Service>) -> Router {
 }
 
 async fn get(router: &Router, path: &str) -> Response {
-    let request = Request::get(path)
-        .header("host", "localhost")
-        .body(Body::empty())
-        .expect("a request");
+    let request = Request::get(path).header("host", "localhost").body(Body::empty()).expect("a request");
     router.clone().oneshot(request).await.expect("an answer")
 }
 
@@ -158,10 +151,7 @@ async fn failed_rebuild_is_tried_once_per_revision() {
     source.revision.store(4, Ordering::SeqCst);
     let before = source.rebuilds.load(Ordering::SeqCst);
     assert_eq!(list().await, served);
-    assert!(
-        source.rebuilds.load(Ordering::SeqCst) > before,
-        "a new revision is built"
-    );
+    assert!(source.rebuilds.load(Ordering::SeqCst) > before, "a new revision is built");
 }
 
 fn initialize() -> Request<Body> {
@@ -221,12 +211,7 @@ async fn concurrent_initialize_requests_keep_the_session_limit() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_sse_streams_keep_the_limit() {
     const LIMIT: usize = 4;
-    let open = || {
-        Request::get("/sse")
-            .header("host", "localhost")
-            .body(Body::empty())
-            .expect("a request")
-    };
+    let open = || Request::get("/sse").header("host", "localhost").body(Body::empty()).expect("a request");
     for _ in 0..10 {
         let service = service(&Arc::new(Ticker::default()), |settings| settings.max_sessions = LIMIT);
         let router = router(&service);
@@ -256,11 +241,7 @@ async fn live_page_is_not_fetched_without_capacity() {
     assert_eq!(refused.status(), StatusCode::SERVICE_UNAVAILABLE);
     assert_eq!(source.fetches.load(Ordering::SeqCst), MAX_FEEDS, "nothing was fetched");
     let same = get(&router, "/live/ticker:0").await;
-    assert_eq!(
-        same.status(),
-        StatusCode::OK,
-        "a page that is followed already needs no feed"
-    );
+    assert_eq!(same.status(), StatusCode::OK, "a page that is followed already needs no feed");
 }
 
 #[tokio::test]

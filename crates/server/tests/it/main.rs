@@ -157,26 +157,13 @@ fn modern(method: &str, mut params: Value, extra: Value) -> Request<Body> {
 }
 
 async fn send(service: &Arc<Service>, request: Request<Body>) -> (StatusCode, String, Value) {
-    let response = tribune_server::router(service.clone(), None)
-        .oneshot(request)
-        .await
-        .expect("an answer");
+    let response = tribune_server::router(service.clone(), None).oneshot(request).await.expect("an answer");
     let status = response.status();
-    let kind = response
-        .headers()
-        .get("content-type")
-        .and_then(|v| v.to_str().ok())
-        .unwrap_or_default()
-        .to_owned();
-    let body = axum::body::to_bytes(response.into_body(), usize::MAX)
-        .await
-        .expect("a body");
+    let kind = response.headers().get("content-type").and_then(|v| v.to_str().ok()).unwrap_or_default().to_owned();
+    let body = axum::body::to_bytes(response.into_body(), usize::MAX).await.expect("a body");
     let text = String::from_utf8(body.to_vec()).expect("UTF-8");
     let json = if kind.starts_with("text/event-stream") {
-        let mut data = text
-            .lines()
-            .filter_map(|line| line.strip_prefix("data:"))
-            .map(str::trim);
+        let mut data = text.lines().filter_map(|line| line.strip_prefix("data:")).map(str::trim);
         data.rfind(|data| !data.is_empty()).unwrap_or_default().to_owned()
     } else {
         text
@@ -185,11 +172,7 @@ async fn send(service: &Arc<Service>, request: Request<Body>) -> (StatusCode, St
 }
 
 async fn search(service: &Arc<Service>, query: &str) -> Value {
-    let request = modern(
-        "tools/call",
-        json!({"name": "search", "arguments": {"query": query}}),
-        json!({}),
-    );
+    let request = modern("tools/call", json!({"name": "search", "arguments": {"query": query}}), json!({}));
     send(service, request).await.2["result"].clone()
 }
 
@@ -223,18 +206,12 @@ async fn call_fails_if_no_source_answers() {
     let result = search(&service, "x").await;
     assert_eq!(result["isError"], true);
     let text = result["content"][0]["text"].as_str().expect("text");
-    assert!(
-        text.contains("closed: the archive is closed") && text.contains("try again"),
-        "{text}"
-    );
+    assert!(text.contains("closed: the archive is closed") && text.contains("try again"), "{text}");
 }
 
 #[tokio::test]
 async fn results_of_several_sources_are_merged() {
-    let service = service(vec![
-        Fake::new("a", Behaviour::Answers),
-        Fake::new("b", Behaviour::Answers),
-    ]);
+    let service = service(vec![Fake::new("a", Behaviour::Answers), Fake::new("b", Behaviour::Answers)]);
     let result = search(&service, "x").await;
     let ids: Vec<&str> = result["structuredContent"]["results"]
         .as_array()
@@ -247,18 +224,11 @@ async fn results_of_several_sources_are_merged() {
 
 #[tokio::test]
 async fn answers_match_their_schema_and_stay_small() {
-    let service = service(vec![
-        Fake::new("a", Behaviour::Answers),
-        Fake::new("closed", Behaviour::Fails),
-    ]);
+    let service = service(vec![Fake::new("a", Behaviour::Answers), Fake::new("closed", Behaviour::Fails)]);
     let tools = send(&service, modern("tools/list", json!({}), json!({}))).await.2;
     for (name, arguments) in [("search", json!({"query": "x"})), ("fetch", json!({"id": "a:1"}))] {
-        let tool = tools["result"]["tools"]
-            .as_array()
-            .expect("tools")
-            .iter()
-            .find(|t| t["name"] == name)
-            .expect("tool");
+        let tool =
+            tools["result"]["tools"].as_array().expect("tools").iter().find(|t| t["name"] == name).expect("tool");
         let schema = jsonschema::validator_for(&tool["outputSchema"]).expect("a schema");
         let request = modern("tools/call", json!({"name": name, "arguments": arguments}), json!({}));
         let answer = send(&service, request).await.2;
@@ -275,11 +245,7 @@ async fn long_document_is_read_completely_by_offset() {
     let mut offset = 0;
     loop {
         let arguments = json!({"id": "a:1", "offset": offset});
-        let request = modern(
-            "tools/call",
-            json!({"name": "fetch", "arguments": arguments}),
-            json!({}),
-        );
+        let request = modern("tools/call", json!({"name": "fetch", "arguments": arguments}), json!({}));
         let part = send(&service, request).await.2["result"]["structuredContent"].clone();
         let shown = part["text"].as_str().expect("text");
         match part["metadata"]["next_offset"].as_u64() {
@@ -299,17 +265,11 @@ async fn long_document_is_read_completely_by_offset() {
 /// The lean path and rmcp must not be told apart by what they answer.
 #[tokio::test]
 async fn lean_path_matches_rmcp() {
-    let service = service(vec![
-        Fake::new("a", Behaviour::Answers),
-        Fake::new("closed", Behaviour::Fails),
-    ]);
+    let service = service(vec![Fake::new("a", Behaviour::Answers), Fake::new("closed", Behaviour::Fails)]);
     // A progress token or an unknown parameter sends the same request through rmcp.
     let requests = [
         ("tools/list", json!({})),
-        (
-            "tools/call",
-            json!({"name": "search", "arguments": {"query": "x \"y\" \u{1F600}"}}),
-        ),
+        ("tools/call", json!({"name": "search", "arguments": {"query": "x \"y\" \u{1F600}"}})),
         ("tools/call", json!({"name": "fetch", "arguments": {"id": "a:1"}})),
         ("tools/call", json!({"name": "fetch", "arguments": {"id": "a:none"}})),
         ("tools/call", json!({"name": "search", "arguments": {}})),
@@ -331,10 +291,7 @@ async fn tool_descriptions_follow_the_data() {
     let service = service(vec![source.clone()]);
     let description = async || {
         let tools = send(&service, modern("tools/list", json!({}), json!({}))).await.2;
-        tools["result"]["tools"][0]["description"]
-            .as_str()
-            .expect("a description")
-            .to_owned()
+        tools["result"]["tools"][0]["description"].as_str().expect("a description").to_owned()
     };
     assert!(description().await.contains("3 records"));
     source.revision.fetch_add(1, Ordering::SeqCst);
@@ -358,17 +315,11 @@ async fn profiles_select_sources_tools_and_host_names() {
         request.headers_mut().insert("host", host.parse().expect("a host"));
         let (status, _, answer) = send(&service, request).await;
         let tools = answer["result"]["tools"].as_array().cloned().unwrap_or_default();
-        let names: Vec<String> = tools
-            .iter()
-            .filter_map(|t| t["name"].as_str().map(str::to_owned))
-            .collect();
+        let names: Vec<String> = tools.iter().filter_map(|t| t["name"].as_str().map(str::to_owned)).collect();
         (status.as_u16(), names.join(","))
     };
     assert_eq!(names("/mcp", "localhost").await, (200, "search,fetch".to_owned()));
-    assert_eq!(
-        names("/mcp/research", "localhost").await,
-        (200, "search,fetch".to_owned())
-    );
+    assert_eq!(names("/mcp/research", "localhost").await, (200, "search,fetch".to_owned()));
     assert_eq!(names("/mcp/team", "localhost").await, (200, "search".to_owned()));
     assert_eq!(names("/mcp", "team.example.org").await, (200, "search".to_owned()));
     assert_eq!(names("/mcp/none", "localhost").await.0, 404);
@@ -386,10 +337,7 @@ async fn legacy_results_are_optional() {
             modern("tools/call", params, json!({}))
         } else {
             let body = json!({"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params});
-            Request::post("/mcp")
-                .header("host", "localhost")
-                .body(Body::from(body.to_string()))
-                .expect("a request")
+            Request::post("/mcp").header("host", "localhost").body(Body::from(body.to_string())).expect("a request")
         };
         let result = send(&service, request).await.2["result"].clone();
         assert_eq!(result.get("results").is_some(), on, "{era}: {result}");

@@ -78,10 +78,7 @@ impl Incoming {
         if let Err(error) = Staging::recover(into.path()) {
             tracing::warn!(%error, "could not restore the files that an interrupted ingestion replaced");
         }
-        Self {
-            from,
-            into: Arc::new(into),
-        }
+        Self { from, into: Arc::new(into) }
     }
 }
 
@@ -125,12 +122,12 @@ impl Ingestion {
             return Err(outside());
         }
         match (path.is_dir(), directory) {
-            (true, false) => Err(Error::invalid_argument(format!(
-                "`{shown}` is a folder: call the tool for a directory instead"
-            ))),
-            (false, true) => Err(Error::invalid_argument(format!(
-                "`{shown}` is a file: call the tool for a file instead"
-            ))),
+            (true, false) => {
+                Err(Error::invalid_argument(format!("`{shown}` is a folder: call the tool for a directory instead")))
+            }
+            (false, true) => {
+                Err(Error::invalid_argument(format!("`{shown}` is a file: call the tool for a file instead")))
+            }
             _ => Ok(path),
         }
     }
@@ -149,10 +146,7 @@ impl Ingestion {
         })?;
         let folder = self.incoming.from.canonicalize();
         let folder = folder.unwrap_or_else(|_| self.incoming.from.clone());
-        let mut summary = Summary {
-            total_files: files.len(),
-            ..Summary::default()
-        };
+        let mut summary = Summary { total_files: files.len(), ..Summary::default() };
         // The path below the ingestion folder, and that below the source's folder.
         let mut copied: Vec<(String, String)> = Vec::new();
         let total = files.len() as f64;
@@ -192,9 +186,9 @@ impl Ingestion {
         let speeches = entries.filter(|entry| entry.file_type().is_file() && formats.find(entry.path()).is_some());
         let files: Vec<PathBuf> = speeches.take(MAX_FILES + 1).map(walkdir::DirEntry::into_path).collect();
         match files.len() {
-            0 => Err(Error::not_found(
-                "nothing to ingest there: speeches come as .md, .txt, .xml, .jsonl or .csv files",
-            )),
+            0 => {
+                Err(Error::not_found("nothing to ingest there: speeches come as .md, .txt, .xml, .jsonl or .csv files"))
+            }
             1..=MAX_FILES => Ok(files),
             _ => Err(Error::invalid_argument(format!(
                 "the folder holds more than {MAX_FILES} files; ingest its subfolders one after another"
@@ -236,9 +230,7 @@ impl Ingestion {
                 Duplicates::Update => target = file,
             }
         }
-        staging
-            .place(file, &target)
-            .map_err(|e| failed(format!("could not be copied: {e}")))?;
+        staging.place(file, &target).map_err(|e| failed(format!("could not be copied: {e}")))?;
         Ok(target)
     }
 
@@ -252,23 +244,14 @@ impl Ingestion {
         let published = self.corpus.published().ok()?;
         let hash = record.fields.get("content_hash").and_then(Value::as_str);
         let by_text = hash.and_then(|hash| {
-            let condition = Condition::Is {
-                field: "content_hash".to_owned(),
-                value: hash.to_owned(),
-            };
+            let condition = Condition::Is { field: "content_hash".to_owned(), value: hash.to_owned() };
             published.holder(condition).ok().flatten()
         });
         if let Some((key, file)) = by_text {
-            return Some(Holder {
-                description: format!("the same text as {key}"),
-                file,
-            });
+            return Some(Holder { description: format!("the same text as {key}"), file });
         }
         let file = published.file_of(&record.key).ok().flatten()?;
-        Some(Holder {
-            description: format!("the id of {}, which has another text", record.key),
-            file,
-        })
+        Some(Holder { description: format!("the id of {}, which has another text", record.key), file })
     }
 
     /// Replaces only ingested files: the owner's own files stay as they are.

@@ -32,11 +32,7 @@ pub(crate) struct IngestTool {
 
 impl IngestTool {
     pub(crate) fn new(ingestion: Ingestion, name: &str, directory: bool) -> Self {
-        Self {
-            spec: spec(name, directory),
-            ingestion,
-            directory,
-        }
+        Self { spec: spec(name, directory), ingestion, directory }
     }
 }
 
@@ -54,9 +50,7 @@ impl Tool for IngestTool {
             ));
         }
         let given = args.get("path").and_then(Value::as_str).unwrap_or(".").to_owned();
-        let policy = args
-            .get("duplicates")
-            .and_then(|policy| Duplicates::deserialize(policy).ok());
+        let policy = args.get("duplicates").and_then(|policy| Duplicates::deserialize(policy).ok());
         let (ingestion, directory) = (self.ingestion.clone(), self.directory);
         let (progress, cancel) = (cx.progress.clone(), cx.cancel.clone());
         let work = move || {
@@ -73,11 +67,7 @@ impl Tool for IngestTool {
 
 fn spec(name: &str, directory: bool) -> ToolSpec {
     let (what, title, example) = if directory {
-        (
-            "every speech file of a folder, and of the folders in it,",
-            "Ingest a folder of speeches",
-            "2024",
-        )
+        ("every speech file of a folder, and of the folders in it,", "Ingest a folder of speeches", "2024")
     } else {
         ("the speeches of one file", "Ingest a file of speeches", "2024/may.md")
     };
@@ -115,18 +105,9 @@ fn spec(name: &str, directory: bool) -> ToolSpec {
         })),
         output_schema: output_schema::<Summary>(),
         // With `update` a file may replace another.
-        hints: Hints {
-            read_only: false,
-            destructive: true,
-            idempotent: true,
-            open_world: false,
-        },
+        hints: Hints { read_only: false, destructive: true, idempotent: true, open_world: false },
         icon: None,
         display: CallDisplay::default(),
-        aliases: vec![
-            ("file_path", "path"),
-            ("directory_path", "path"),
-            ("duplicate_policy", "duplicates"),
-        ],
+        aliases: vec![("file_path", "path"), ("directory_path", "path"), ("duplicate_policy", "duplicates")],
     }
 }

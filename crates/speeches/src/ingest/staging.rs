@@ -31,11 +31,7 @@ impl Staging {
         let lock = File::create(folder.join(LOCK))?;
         lock.lock()?;
         restore_previous(root)?;
-        Ok(Self {
-            root: root.to_owned(),
-            created: HashSet::new(),
-            _lock: lock,
-        })
+        Ok(Self { root: root.to_owned(), created: HashSet::new(), _lock: lock })
     }
 
     /// Undoes an ingestion that was killed, unless one is running.
@@ -192,21 +188,14 @@ mod tests {
         folder.write("a.md", "old");
         let mut staging = Staging::begin(folder.root()).expect("begun");
         for source in ["new", "newer"] {
-            staging
-                .place(&folder.root().join(source), "ingested/a.md")
-                .expect("placed");
-            staging
-                .place(&folder.root().join(source), "ingested/b.md")
-                .expect("placed");
+            staging.place(&folder.root().join(source), "ingested/a.md").expect("placed");
+            staging.place(&folder.root().join(source), "ingested/b.md").expect("placed");
         }
         assert_eq!(folder.read("a.md").as_deref(), Some("newer"));
         assert!(staging.undo("ingested/a.md").expect("undone"));
         assert!(!staging.undo("ingested/a.md").expect("nothing more to undo"));
         assert!(!staging.undo("ingested/b.md").expect("undone"));
-        assert_eq!(
-            (folder.read("a.md").as_deref(), folder.read("b.md")),
-            (Some("old"), None)
-        );
+        assert_eq!((folder.read("a.md").as_deref(), folder.read("b.md")), (Some("old"), None));
     }
 
     #[test]
@@ -214,9 +203,7 @@ mod tests {
         let folder = Folder::new();
         folder.write("a.md", "old");
         let mut staging = Staging::begin(folder.root()).expect("begun");
-        staging
-            .place(&folder.root().join("new"), "ingested/a.md")
-            .expect("placed");
+        staging.place(&folder.root().join("new"), "ingested/a.md").expect("placed");
         staging.finish();
         drop(Staging::begin(folder.root()).expect("begun"));
         assert_eq!(folder.read("a.md").as_deref(), Some("new"));
@@ -228,9 +215,7 @@ mod tests {
         let folder = Folder::new();
         folder.write("a.md", "old");
         let mut staging = Staging::begin(folder.root()).expect("begun");
-        staging
-            .place(&folder.root().join("new"), "ingested/a.md")
-            .expect("placed");
+        staging.place(&folder.root().join("new"), "ingested/a.md").expect("placed");
         // Another process must not undo a running ingestion.
         Staging::recover(folder.root()).expect("nothing to do");
         assert_eq!(folder.read("a.md").as_deref(), Some("new"));

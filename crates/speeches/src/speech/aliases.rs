@@ -38,10 +38,7 @@ impl Aliases {
     }
 
     fn add(&mut self, name: &str, variants: &[&str], offered: bool) {
-        let folded: Vec<String> = std::iter::once(name)
-            .chain(variants.iter().copied())
-            .map(fold)
-            .collect();
+        let folded: Vec<String> = std::iter::once(name).chain(variants.iter().copied()).map(fold).collect();
         for other in &mut self.names {
             other.variants.retain(|variant| !folded.contains(variant));
         }
@@ -50,11 +47,7 @@ impl Aliases {
                 known.variants.extend(folded);
                 known.offered |= offered;
             }
-            None => self.names.push(Name {
-                name: name.to_owned(),
-                variants: folded,
-                offered,
-            }),
+            None => self.names.push(Name { name: name.to_owned(), variants: folded, offered }),
         }
         // Removes names that have lost all variants to others.
         self.names.retain(|name| !name.variants.is_empty());
@@ -63,18 +56,12 @@ impl Aliases {
     /// The canonical name for `given`, in any case.
     pub fn canonical(&self, given: &str) -> Option<&str> {
         let folded = fold(given);
-        self.names
-            .iter()
-            .find(|name| name.variants.contains(&folded))
-            .map(|name| name.name.as_str())
+        self.names.iter().find(|name| name.variants.contains(&folded)).map(|name| name.name.as_str())
     }
 
     /// The names to choose from.
     pub fn offered(&self) -> impl Iterator<Item = &str> {
-        self.names
-            .iter()
-            .filter(|name| name.offered)
-            .map(|name| name.name.as_str())
+        self.names.iter().filter(|name| name.offered).map(|name| name.name.as_str())
     }
 
     /// Without names, every value is valid.

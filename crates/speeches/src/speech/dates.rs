@@ -25,9 +25,7 @@ pub(super) fn day(text: &str) -> Day {
     let date = text.split(['T', 't', ' ']).next().unwrap_or_default();
     let in_numbers = ['-', '/', '.'].iter().find_map(|separator| {
         let parts: Vec<&str> = date.split(*separator).collect();
-        <[&str; 3]>::try_from(parts)
-            .ok()
-            .filter(|parts| parts.iter().all(|part| is_number(part)))
+        <[&str; 3]>::try_from(parts).ok().filter(|parts| parts.iter().all(|part| is_number(part)))
     });
     match in_numbers {
         Some([year, month, day]) if year.len() == 4 => civil(year, month, day),
@@ -111,28 +109,11 @@ mod tests {
 
     #[test]
     fn impossible_dates_differ_from_no_date() {
-        for text in [
-            "2024-13-45",
-            "2023-02-29",
-            "31/02/2024",
-            "30 February 2024",
-            "20241345",
-            "2024-00-10",
-        ] {
+        for text in ["2024-13-45", "2023-02-29", "31/02/2024", "30 February 2024", "20241345", "2024-00-10"] {
             assert_eq!(day(text), Day::Impossible, "{text}");
         }
         assert_eq!(day("03/04/2024"), Day::Ambiguous);
-        for text in [
-            "",
-            "last Tuesday",
-            "May 2024",
-            "2024",
-            "1-2",
-            "May June 2024",
-            "é",
-            "12345",
-            "28 May",
-        ] {
+        for text in ["", "last Tuesday", "May 2024", "2024", "1-2", "May June 2024", "é", "12345", "28 May"] {
             assert_eq!(day(text), Day::NotADate, "{text}");
         }
     }

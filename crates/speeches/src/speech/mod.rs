@@ -40,13 +40,7 @@ pub fn collection() -> Collection {
         noun: "speeches".to_owned(),
         duplicates: Duplicates::Skip,
         counted_fields: COUNTED_FIELDS,
-        transcripts: Some(Transcripts {
-            extension: "xml",
-            occasion: &["speaker", "chamber", "section", "page"],
-        }),
-        timeline: Some(Timeline {
-            series: Some("chamber"),
-            page: Some("page"),
-        }),
+        transcripts: Some(Transcripts { extension: "xml", occasion: &["speaker", "chamber", "section", "page"] }),
+        timeline: Some(Timeline { series: Some("chamber"), page: Some("page") }),
     }
 }

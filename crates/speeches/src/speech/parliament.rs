@@ -58,11 +58,7 @@ impl SpeechRules {
     /// A parliament whose names are all in the configuration.
     pub fn unknown() -> Self {
         let none = Aliases::default;
-        Self {
-            parties: none(),
-            chambers: none(),
-            states: none(),
-        }
+        Self { parties: none(), chambers: none(), states: none() }
     }
 
     /// Adds names from the configuration.

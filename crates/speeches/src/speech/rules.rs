@@ -33,10 +33,7 @@ impl Rules for SpeechRules {
     fn record(&self, mut draft: Draft, _: &FieldMap) -> Result<(Record, Vec<String>), String> {
         tidy_names(&mut draft.fields);
         let text = draft.take_body()?;
-        let mut speech = Speech {
-            fields: draft.fields,
-            warnings: Vec::new(),
-        };
+        let mut speech = Speech { fields: draft.fields, warnings: Vec::new() };
         let date = speech.date()?;
         let key = speech.id(draft.place);
         speech.speaker();
@@ -52,14 +49,7 @@ impl Rules for SpeechRules {
         speech.set("word_count", text.split_whitespace().count().into());
         speech.set("content_hash", content_hash(&text).into());
         let url = speech.text("url").and_then(web_address);
-        let record = Record {
-            key,
-            title,
-            date,
-            url,
-            fields: in_order(speech.fields),
-            text,
-        };
+        let record = Record { key, title, date, url, fields: in_order(speech.fields), text };
         Ok((record, speech.warnings))
     }
 }
@@ -195,11 +185,7 @@ impl Speech {
             Some(seat) => format!("left out, and the electorate stays {}", shown(seat)),
         };
         let states: Vec<&str> = known.offered().collect();
-        self.warn(format!(
-            "the `state` {} is not one of {}: {done}",
-            shown(&given),
-            states.join(", ")
-        ));
+        self.warn(format!("the `state` {} is not one of {}: {done}", shown(&given), states.join(", ")));
         if self.text("electorate").is_none() {
             self.fields.insert("electorate".to_owned(), given.into());
         }
@@ -222,10 +208,7 @@ impl Speech {
                     }
                     _ => "kept as it is, though senators represent states".to_owned(),
                 };
-                self.warn(format!(
-                    "a Senate speech with the `electorate` {}: {done}",
-                    shown(&seat)
-                ));
+                self.warn(format!("a Senate speech with the `electorate` {}: {done}", shown(&seat)));
             }
             _ => {}
         }
@@ -263,9 +246,8 @@ impl Speech {
         if let Some(title) = take_text(&mut self.fields, "title") {
             return title;
         }
-        let stand_in = ["subdebate", "debate", "summary"]
-            .iter()
-            .find_map(|name| Some((*name, title_from_text(self.text(name)?))));
+        let stand_in =
+            ["subdebate", "debate", "summary"].iter().find_map(|name| Some((*name, title_from_text(self.text(name)?))));
         let (title, from) = match (stand_in, heading) {
             (Some((name, title)), _) => (title, format!("its `{name}` is")),
             (None, Some(heading)) => (heading, "its first heading is".to_owned()),

@@ -29,10 +29,7 @@ impl Speeches {
     }
 
     fn with(duplicates: Duplicates) -> Self {
-        let collection = Collection {
-            duplicates,
-            ..collection()
-        };
+        let collection = Collection { duplicates, ..collection() };
         Self::read_as(reading(SpeechRules::default()), collection)
     }
 
@@ -127,13 +124,8 @@ async fn identical_texts_are_one_speech() {
     }
     let report = speeches.update();
     assert_eq!(report.documents, 62);
-    let counts = Summary {
-        total_files: 64,
-        succeeded: 62,
-        skipped: 2,
-        failed: 0,
-        total_chunks_created: report.passages,
-    };
+    let counts =
+        Summary { total_files: 64, succeeded: 62, skipped: 2, failed: 0, total_chunks_created: report.passages };
     assert_eq!(report.summary, counts);
     assert!(report.passages >= 62);
     assert_eq!(
@@ -161,11 +153,7 @@ async fn duplicate_is_indexed_when_the_first_goes() {
         assert_eq!(speeches.update().documents, 1);
         speeches.write(files[1], markdown("second", "The same."));
         let report = speeches.update();
-        assert_eq!(
-            (report.documents, report.summary.skipped),
-            (1, 1),
-            "what is there first stays"
-        );
+        assert_eq!((report.documents, report.summary.skipped), (1, 1), "what is there first stays");
         assert_eq!(speeches.held(&["first", "second"]).await, ["first"]);
         speeches.write(files[1], format!("{}\n", markdown("third", "The same.")));
         speeches.update();
@@ -191,12 +179,7 @@ async fn update_keeps_the_last_duplicate() {
         together.write(&format!("{name}.md"), markdown(name, "The same."));
     }
     let report = together.update();
-    assert_eq!(
-        (report.documents, report.summary.skipped),
-        (1, 2),
-        "{:?}",
-        fault_lines(&report)
-    );
+    assert_eq!((report.documents, report.summary.skipped), (1, 2), "{:?}", fault_lines(&report));
     assert_eq!(together.held(&["a", "b", "c"]).await, ["c"]);
     assert!(
         fault_lines(&report)[0].contains("a.md: has the same text as `c` in c.md, which comes later"),
@@ -221,10 +204,7 @@ async fn update_keeps_the_last_duplicate() {
 async fn update_replaces_rows_across_files() {
     let row = |id: &str, text: &str| format!("{}\n", json!({"id": id, "text": text, "date": "2024-05-28"}));
     let speeches = Speeches::with(Duplicates::Update);
-    speeches.write(
-        "a.jsonl",
-        format!("{}{}{}", row("1", "one"), row("2", "two"), row("3", "one")),
-    );
+    speeches.write("a.jsonl", format!("{}{}{}", row("1", "one"), row("2", "two"), row("3", "one")));
     let report = speeches.update();
     assert_eq!(report.documents, 2, "{:?}", fault_lines(&report));
     assert_eq!(speeches.held(&["1", "2", "3"]).await, ["2", "3"]);
@@ -232,16 +212,8 @@ async fn update_replaces_rows_across_files() {
     speeches.write("b.jsonl", format!("{}{}", row("2", "two"), row("4", "four")));
     let report = speeches.update();
     assert_eq!(report.documents, 3, "{:?}", fault_lines(&report));
-    assert_eq!(
-        speeches.held(&["1", "2", "3", "4"]).await,
-        ["2", "3", "4"],
-        "the same id goes over with the text"
-    );
-    assert!(
-        fault_lines(&report)
-            .iter()
-            .any(|t| t.starts_with("a.jsonl:2: has the same text as `2` in b.jsonl"))
-    );
+    assert_eq!(speeches.held(&["1", "2", "3", "4"]).await, ["2", "3", "4"], "the same id goes over with the text");
+    assert!(fault_lines(&report).iter().any(|t| t.starts_with("a.jsonl:2: has the same text as `2` in b.jsonl")));
 }
 
 #[tokio::test]
@@ -286,68 +258,29 @@ async fn faulty_files_are_reported_and_few_refused() {
         assert_eq!(found.len(), 1, "{file}: {found_faults:#?}");
         assert!(found[0].contains(words) && found[0].ends_with(outcome), "{}", found[0]);
     };
-    named(
-        "impossible-date.md",
-        "2024-13-45` is not a day of the calendar: write it as YYYY-MM-DD",
-        "skipped",
-    );
+    named("impossible-date.md", "2024-13-45` is not a day of the calendar: write it as YYYY-MM-DD", "skipped");
     named("empty-text.md", "the file has no text", "skipped");
     named("invalid-yaml.md:", "the front matter is not valid YAML", "skipped");
     named("link.md", "is a link", "skipped");
     let warning = "indexed with a warning";
-    named(
-        "missing-title.md",
-        "has no `title`: its first words are used instead",
-        warning,
-    );
-    named(
-        "unknown-party.md",
-        "`Sensible Weather Party` is not one of Liberal, Labor",
-        warning,
-    );
-    named(
-        "house-without-electorate.md",
-        "a House speech without `electorate`",
-        warning,
-    );
-    named(
-        "senate-with-electorate.md",
-        "a Senate speech with the `electorate` `Nine Wells`",
-        warning,
-    );
-    named(
-        "state-is-an-electorate.md",
-        "`Harrowgate` is not one of NSW, VIC",
-        warning,
-    );
+    named("missing-title.md", "has no `title`: its first words are used instead", warning);
+    named("unknown-party.md", "`Sensible Weather Party` is not one of Liberal, Labor", warning);
+    named("house-without-electorate.md", "a House speech without `electorate`", warning);
+    named("senate-with-electorate.md", "a Senate speech with the `electorate` `Nine Wells`", warning);
+    named("state-is-an-electorate.md", "`Harrowgate` is not one of NSW, VIC", warning);
     named("windows-1252.md", "was read as Windows-1252", warning);
-    assert_eq!(
-        (report.documents, report.summary.failed, report.summary.total_files),
-        (6, 4, 10)
-    );
+    assert_eq!((report.documents, report.summary.failed, report.summary.total_files), (6, 4, 10));
 
-    let cafe = speeches
-        .fetch("e99662ad-eefe-4237-be07-33f5bd72f56d")
-        .await
-        .expect("held");
+    let cafe = speeches.fetch("e99662ad-eefe-4237-be07-33f5bd72f56d").await.expect("held");
     assert!(cafe.text.contains("Café"), "{}", cafe.text);
-    let moved = speeches
-        .fetch("db589bdd-1a84-4f0d-9549-49efe35fed0d")
-        .await
-        .expect("held");
-    assert_eq!(
-        (&moved.metadata["electorate"], &moved.metadata["state"]),
-        (&json!("Harrowgate"), &Value::Null)
-    );
+    let moved = speeches.fetch("db589bdd-1a84-4f0d-9549-49efe35fed0d").await.expect("held");
+    assert_eq!((&moved.metadata["electorate"], &moved.metadata["state"]), (&json!("Harrowgate"), &Value::Null));
 }
 
 #[tokio::test]
 async fn renamed_columns_are_mapped() {
     let map = |pairs: &[(&str, &str)]| -> FieldMap {
-        pairs
-            .iter()
-            .map(|(ours, theirs)| ((*ours).to_owned(), (*theirs).to_owned()))
-            .collect()
+        pairs.iter().map(|(ours, theirs)| ((*ours).to_owned(), (*theirs).to_owned())).collect()
     };
     let jsonl = map(&[
         ("id", "ref"),
@@ -377,24 +310,13 @@ async fn renamed_columns_are_mapped() {
         ("speeches.jsonl", jsonl, "r-001", "Cecily Thornbury-Ames", "Liberal"),
         ("speeches.csv", csv, "c-101", "Barnaby Yarrowby", "National"),
     ] {
-        let reading = Reading {
-            fields,
-            ..reading(SpeechRules::default())
-        };
+        let reading = Reading { fields, ..reading(SpeechRules::default()) };
         let speeches = Speeches::read_as(reading, collection());
         fs::copy(data("rows").join(file), speeches.path(file)).expect("copied");
         let report = speeches.update();
-        assert_eq!(
-            (report.documents, report.faults_in_all),
-            (6, 0),
-            "{:?}",
-            fault_lines(&report)
-        );
+        assert_eq!((report.documents, report.faults_in_all), (6, 0), "{:?}", fault_lines(&report));
         let speech = speeches.fetch(key).await.expect("held");
-        assert_eq!(
-            (&speech.metadata["speaker"], &speech.metadata["party"]),
-            (&json!(speaker), &json!(party))
-        );
+        assert_eq!((&speech.metadata["speaker"], &speech.metadata["party"]), (&json!(speaker), &json!(party)));
         assert_eq!(speech.metadata["chamber"], "House of Representatives");
         assert!(speech.metadata.contains_key("remark"), "every other key stays");
         assert!(speech.as_of.is_some());
@@ -408,12 +330,7 @@ async fn both_transcript_forms_are_read() {
         fs::copy(data("hansard").join(file), speeches.path(file)).expect("copied");
     }
     let report = speeches.update();
-    assert_eq!(
-        (report.documents, report.faults_in_all),
-        (13, 0),
-        "{:?}",
-        fault_lines(&report)
-    );
+    assert_eq!((report.documents, report.faults_in_all), (13, 0), "{:?}", fault_lines(&report));
     for day in ["house", "senate"] {
         let expected = fs::read(data("hansard").join(format!("{day}.expected.json"))).expect("expected");
         let expected: Vec<Value> = serde_json::from_slice(&expected).expect("json");
@@ -425,57 +342,24 @@ async fn both_transcript_forms_are_read() {
     }
     let answer = speeches.fetch("house.xml#4").await.expect("held");
     assert_eq!(answer.title, "Regional Libraries");
-    assert_eq!(
-        answer.metadata["section"],
-        "SAMPLE QUESTIONS WITHOUT NOTICE › Regional Libraries"
-    );
-    assert_eq!(
-        answer.metadata["hansard_reference"],
-        "House Hansard, 4 September 2025, p. 14"
-    );
+    assert_eq!(answer.metadata["section"], "SAMPLE QUESTIONS WITHOUT NOTICE › Regional Libraries");
+    assert_eq!(answer.metadata["hansard_reference"], "House Hansard, 4 September 2025, p. 14");
     assert_eq!(answer.metadata["party_as_given"], "ALP");
-    assert_eq!(
-        speeches.fetch("house.xml#7").await.expect("held").metadata["venue"],
-        "Federation Chamber"
-    );
-    assert_eq!(
-        speeches.fetch("senate.xml#5").await.expect("held").metadata["first_speech"],
-        true
-    );
+    assert_eq!(speeches.fetch("house.xml#7").await.expect("held").metadata["venue"], "Federation Chamber");
+    assert_eq!(speeches.fetch("senate.xml#5").await.expect("held").metadata["first_speech"], true);
 }
 
 /// What others say is in the text, each with a name in front; the rest is the speaker's own.
 fn agrees(key: &str, speech: &Document, wanted: &Value) {
     let fields = &speech.metadata;
     let rules = SpeechRules::default();
-    for name in [
-        "kind",
-        "speaker",
-        "chamber",
-        "date",
-        "time",
-        "page",
-        "debate",
-        "subdebate",
-    ] {
+    for name in ["kind", "speaker", "chamber", "date", "time", "page", "debate", "subdebate"] {
         assert_eq!(fields[name], wanted[name], "{key} {name}");
     }
     let given = |name: &str| wanted[name].as_str();
-    assert_eq!(
-        fields.get("subdebate_2").and_then(Value::as_str),
-        given("subdebate_2"),
-        "{key}"
-    );
-    assert_eq!(
-        fields.get("electorate").and_then(Value::as_str),
-        given("electorate"),
-        "{key}"
-    );
-    assert_eq!(
-        fields["party"].as_str(),
-        given("party").and_then(|p| rules.parties.canonical(p)),
-        "{key}"
-    );
+    assert_eq!(fields.get("subdebate_2").and_then(Value::as_str), given("subdebate_2"), "{key}");
+    assert_eq!(fields.get("electorate").and_then(Value::as_str), given("electorate"), "{key}");
+    assert_eq!(fields["party"].as_str(), given("party").and_then(|p| rules.parties.canonical(p)), "{key}");
     let state = given("state").and_then(|state| rules.states.canonical(state));
     assert_eq!(fields.get("state").and_then(Value::as_str), state, "{key}");
 
@@ -508,11 +392,7 @@ async fn copied_transcript_is_indexed_once() {
     let report = speeches.update();
     assert_eq!(report.documents, 12, "{:?}", fault_lines(&report));
     assert_eq!((report.summary.succeeded, report.summary.skipped), (2, 1));
-    assert!(
-        fault_lines(&report)[0].contains("b.xml:22: has the same text as `a.xml#1`"),
-        "{:?}",
-        fault_lines(&report)
-    );
+    assert!(fault_lines(&report)[0].contains("b.xml:22: has the same text as `a.xml#1`"), "{:?}", fault_lines(&report));
 }
 
 #[tokio::test]

@@ -41,35 +41,17 @@ async fn page_shows_speaker_and_neighbours_of_the_chamber() {
     let second = shown(&speeches, "h1").await;
     assert_eq!(second.byline.as_deref(), Some("Ann Lee"));
     assert_eq!(second.byline_details, ["Labor", "House of Representatives"]);
-    assert_eq!(
-        second.reference.as_deref(),
-        Some("House Hansard, 13 February 2024, p. 17")
-    );
-    assert_eq!(
-        second.cite_as,
-        "Ann Lee, ‘Bees’, House Hansard, 13 February 2024, p. 17."
-    );
+    assert_eq!(second.reference.as_deref(), Some("House Hansard, 13 February 2024, p. 17"));
+    assert_eq!(second.cite_as, "Ann Lee, ‘Bees’, House Hansard, 13 February 2024, p. 17.");
     let key = |neighbour: &Option<Neighbour>| neighbour.as_ref().map(|n| key_of(&n.id).to_owned());
-    assert_eq!(
-        (key(&second.previous).as_deref(), key(&second.next).as_deref()),
-        (Some("h0"), Some("h2"))
-    );
-    assert_eq!(
-        second.next.and_then(|next| next.note).as_deref(),
-        Some("Bob Roy, 13 February 2024")
-    );
+    assert_eq!((key(&second.previous).as_deref(), key(&second.next).as_deref()), (Some("h0"), Some("h2")));
+    assert_eq!(second.next.and_then(|next| next.note).as_deref(), Some("Bob Roy, 13 February 2024"));
     let groups: Vec<(&str, Vec<&str>)> = second
         .groups
         .iter()
         .map(|(title, others)| (title.as_str(), others.iter().map(|other| key_of(&other.id)).collect()))
         .collect();
-    assert_eq!(
-        groups,
-        [
-            ("More by Ann Lee", vec!["h3", "h0"]),
-            ("In the same debate", vec!["h2", "s1"])
-        ]
-    );
+    assert_eq!(groups, [("More by Ann Lee", vec!["h3", "h0"]), ("In the same debate", vec!["h2", "s1"])]);
     let senate = shown(&speeches, "s1").await;
     assert_eq!((senate.previous, senate.next), (None, None), "chambers do not mix");
 }

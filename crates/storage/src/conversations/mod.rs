@@ -158,11 +158,7 @@ impl ConversationStore for Conversations {
         after: Option<(Timestamp, Uuid)>,
     ) -> Result<Page<Conversation, (Timestamp, Uuid)>> {
         let (active, id) = after.unwrap_or((Timestamp::MAX, Uuid::max()));
-        let statement = Statement::new(LIST)
-            .bind(owner)
-            .bind(active)
-            .bind(id)
-            .bind(one_more(limit));
+        let statement = Statement::new(LIST).bind(owner).bind(active).bind(id).bind(one_more(limit));
         let rows = self.database.read(statement).await?;
         let limit = limit.min(MAX_PAGE);
         let items = rows.iter().take(limit).map(conversation).collect::<Result<Vec<_>>>()?;
@@ -230,10 +226,7 @@ fn answer_statement(owner: &UserId, request_key: &str) -> Statement {
 }
 
 fn stored_answer(row: &Row) -> Result<StoredAnswer> {
-    Ok(StoredAnswer {
-        conversation: row.uuid("conversation")?,
-        answer: message(row)?,
-    })
+    Ok(StoredAnswer { conversation: row.uuid("conversation")?, answer: message(row)? })
 }
 
 impl From<Role> for Value {
@@ -290,8 +283,5 @@ fn message_page(rows: Vec<&Row>, limit: usize, before: Option<MessageCursor>) ->
         (_, Some(oldest)) => Some(oldest.get("position")?),
         (_, None) => before,
     };
-    Ok(Page {
-        items: given.iter().map(|row| message(row)).collect::<Result<_>>()?,
-        next,
-    })
+    Ok(Page { items: given.iter().map(|row| message(row)).collect::<Result<_>>()?, next })
 }

@@ -25,10 +25,7 @@ impl Record {
         let mut exchange = exchange.clone();
         exchange.question.created_at = truncate_time(exchange.question.created_at)?;
         exchange.answer.created_at = truncate_time(exchange.answer.created_at)?;
-        Ok(Self {
-            owner: owner.clone(),
-            exchange,
-        })
+        Ok(Self { owner: owner.clone(), exchange })
     }
 
     /// Makes the conversation or goes on with it, and holds it until the transaction ends: exchanges of one
@@ -110,10 +107,7 @@ impl Write for Record {
         if let Some(key) = key {
             self.add_request(key, count, connection).await?;
         }
-        Ok(StoredAnswer {
-            conversation: self.exchange.conversation,
-            answer: self.exchange.answer.clone(),
-        })
+        Ok(StoredAnswer { conversation: self.exchange.conversation, answer: self.exchange.answer.clone() })
     }
 }
 

@@ -37,9 +37,7 @@ impl SqliteLocation {
         let path = std::path::absolute(path)
             .map_err(|error| Error::invalid_argument("the database needs a file path").caused_by(error))?;
         if path.to_str().is_none_or(|path| path.contains('\0')) || path.file_name().is_none() {
-            return Err(Error::invalid_argument(
-                "the database path must be a file path in Unicode: choose another",
-            ));
+            return Err(Error::invalid_argument("the database path must be a file path in Unicode: choose another"));
         }
         Ok(Self { path })
     }

@@ -28,21 +28,14 @@ impl Writer {
     pub(super) fn start(place: SqliteLocation, connection: SqliteConnection) -> Self {
         let (jobs, queue) = mpsc::channel(QUEUE);
         let task = tokio::spawn(serve(place, connection, queue));
-        Self {
-            jobs: Mutex::new(Some(jobs)),
-            task: Mutex::new(Some(task)),
-        }
+        Self { jobs: Mutex::new(Some(jobs)), task: Mutex::new(Some(task)) }
     }
 
     pub(super) async fn write<W: Write>(&self, write: W) -> Result<W::Output> {
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let jobs = jobs.ok_or_else(error::closed)?;
         let (reply, answer) = oneshot::channel();
-        let job = Box::new(Pending {
-            write,
-            outcome: None,
-            reply,
-        });
+        let job = Box::new(Pending { write, outcome: None, reply });
         jobs.send(job).await.map_err(|_| error::closed())?;
         answer.await.map_err(|_| error::panicked())?
     }
@@ -144,12 +137,7 @@ async fn serve(place: SqliteLocation, connection: SqliteConnection, mut queue: m
     let mut batch = Vec::new();
     while queue.recv_many(&mut batch, BATCH).await > 0 {
         // In its own task, so that a panic affects only the changes of this transaction.
-        let settled = tokio::spawn(commit_and_answer(
-            place.clone(),
-            connection.take(),
-            mem::take(&mut batch),
-        ))
-        .await;
+        let settled = tokio::spawn(commit_and_answer(place.clone(), connection.take(), mem::take(&mut batch))).await;
         connection = settled.unwrap_or_else(|panic| {
             tracing::error!("changes were not stored because of a bug: {panic}");
             None

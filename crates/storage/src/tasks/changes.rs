@@ -101,12 +101,7 @@ impl Update {
 pub(super) fn complete(owner: &UserId, id: Uuid, wanted: Option<bool>, now: Timestamp) -> Statement {
     macro_rules! update {
         ($set:literal) => {
-            concat!(
-                "UPDATE tasks SET ",
-                $set,
-                " WHERE owner = $1 AND id = $2 RETURNING ",
-                columns!()
-            )
+            concat!("UPDATE tasks SET ", $set, " WHERE owner = $1 AND id = $2 RETURNING ", columns!())
         };
     }
     let sql = match wanted {

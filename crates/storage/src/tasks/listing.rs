@@ -19,10 +19,7 @@ struct Conditions {
 
 impl Conditions {
     fn owned_by(owner: &UserId) -> Self {
-        Self {
-            sql: "owner = $1".to_owned(),
-            values: vec![owner.into()],
-        }
+        Self { sql: "owner = $1".to_owned(), values: vec![owner.into()] }
     }
 
     /// Binds a value and returns its parameter name.
@@ -92,10 +89,7 @@ pub(super) fn read_page(rows: &[Row], limit: usize, after: Option<TaskCursor>) -
 pub(super) fn any_word(owner: &UserId, words: &[String], limit: usize) -> Result<Statement> {
     check_words(words)?;
     let mut conditions = Conditions::owned_by(owner);
-    let any: Vec<String> = words
-        .iter()
-        .map(|word| conditions.like("search", word_pattern(word)))
-        .collect();
+    let any: Vec<String> = words.iter().map(|word| conditions.like("search", word_pattern(word))).collect();
     conditions.and(&format!("({})", any.join(" OR ")));
     let limit = conditions.value(one_more(limit) - 1);
     let sql = format!(
@@ -190,12 +184,6 @@ mod tests {
             ..TaskFilter::default()
         };
         let statement = page(&UserId::local(), &filter, 10, None).expect("a statement");
-        assert!(
-            !format!("{statement:?}")
-                .split("values")
-                .next()
-                .expect("the SQL")
-                .contains("DROP")
-        );
+        assert!(!format!("{statement:?}").split("values").next().expect("the SQL").contains("DROP"));
     }
 }

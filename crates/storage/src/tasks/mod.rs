@@ -106,11 +106,7 @@ pub struct TaskCursor {
 
 impl From<&Task> for TaskCursor {
     fn from(task: &Task) -> Self {
-        Self {
-            priority: task.priority,
-            due_date: task.due_date,
-            id: task.id,
-        }
+        Self { priority: task.priority, due_date: task.due_date, id: task.id }
     }
 }
 
@@ -171,12 +167,7 @@ impl Tasks {
         changes: &TaskChanges,
         now: Timestamp,
     ) -> Result<Option<Task>> {
-        let update = Update {
-            owner: owner.clone(),
-            id,
-            changes: changes.clone(),
-            now,
-        };
+        let update = Update { owner: owner.clone(), id, changes: changes.clone(), now };
         self.database.write(update).await
     }
 

@@ -34,12 +34,7 @@ pub fn texts(texts: &[&str]) -> Vec<String> {
 }
 
 pub fn message(role: Role, content: &str, second: i64) -> Message {
-    Message {
-        id: Uuid::now_v7(),
-        role,
-        content: content.to_owned(),
-        created_at: time(second),
-    }
+    Message { id: Uuid::now_v7(), role, content: content.to_owned(), created_at: time(second) }
 }
 
 /// Asked at `second`, answered a second later.

@@ -50,10 +50,7 @@ async fn writing_process() {
     let store = Store::new(place).expect("a store");
     let callers = (0..CALLERS).map(|_| tokio::spawn(write_for_ever(store.clone(), user(&owner))));
     // A caller ends only by an error, which ends the process and fails the test.
-    futures::future::select_all(callers)
-        .await
-        .0
-        .expect("nobody is turned away");
+    futures::future::select_all(callers).await.0.expect("nobody is turned away");
 }
 
 async fn write_for_ever(store: Store, owner: UserId) {
@@ -66,11 +63,7 @@ async fn write_for_ever(store: Store, owner: UserId) {
         report(ACKNOWLEDGED, "task", task.id);
 
         report(REQUESTED, "completion", task.id);
-        tasks
-            .complete(&owner, task.id, Some(true), time(1))
-            .await
-            .expect("kept")
-            .expect("the task");
+        tasks.complete(&owner, task.id, Some(true), time(1)).await.expect("kept").expect("the task");
         report(ACKNOWLEDGED, "completion", task.id);
 
         let mut said = exchange(conversation, "question", 0);
@@ -108,10 +101,8 @@ impl WriteLog {
     /// Everything acknowledged is stored, and nothing that was not requested.
     fn check(&self, kind: &str, found: &BTreeSet<Uuid>) {
         let none = BTreeSet::new();
-        let (requested, acknowledged) = (
-            self.requested.get(kind).unwrap_or(&none),
-            self.acknowledged.get(kind).unwrap_or(&none),
-        );
+        let (requested, acknowledged) =
+            (self.requested.get(kind).unwrap_or(&none), self.acknowledged.get(kind).unwrap_or(&none));
         let lost: Vec<_> = acknowledged.difference(found).collect();
         assert!(lost.is_empty(), "{kind}: acknowledged and lost: {lost:?}");
         let invented: Vec<_> = found.difference(requested).collect();
@@ -150,20 +141,13 @@ fn start(place: &Backend, owner: &UserId) -> Process {
         }
         log
     });
-    Process {
-        child,
-        reader,
-        acknowledged,
-    }
+    Process { child, reader, acknowledged }
 }
 
 fn run_and_kill(place: &Backend, owner: &UserId, run_for: Duration) -> Vec<WriteLog> {
     let mut processes: Vec<_> = (0..PROCESSES).map(|_| start(place, owner)).collect();
     let begun = Instant::now();
-    while processes
-        .iter()
-        .any(|process| process.acknowledged.load(Ordering::Acquire) < HANDFUL)
-    {
+    while processes.iter().any(|process| process.acknowledged.load(Ordering::Acquire) < HANDFUL) {
         for process in &mut processes {
             assert_eq!(process.child.try_wait().expect("ours"), None, "it ended by itself");
         }
@@ -200,11 +184,7 @@ async fn all_exchanges(store: &Store, owner: &UserId) -> BTreeSet<Uuid> {
     assert_eq!(page.next, None);
     let mut questions = BTreeSet::new();
     for conversation in page.items {
-        let messages = store
-            .conversations()
-            .messages(owner, conversation.id, 1_000, None)
-            .await
-            .expect("an answer");
+        let messages = store.conversations().messages(owner, conversation.id, 1_000, None).await.expect("an answer");
         let messages = messages.expect("the conversation").items;
         assert_eq!(conversation.message_count, messages.len() as u64);
         assert!(!messages.is_empty(), "a conversation without messages");
@@ -220,20 +200,13 @@ fn question_of(pair: &[Message]) -> Uuid {
         panic!("half an exchange: {pair:?}");
     };
     assert_eq!((question.role, answer.role), (Role::User, Role::Assistant));
-    assert_eq!(
-        answer.content,
-        question.id.to_string(),
-        "the answer to another question"
-    );
+    assert_eq!(answer.content, question.id.to_string(), "the answer to another question");
     question.id
 }
 
 async fn check(database: &TestDatabase, owner: &UserId, log: &WriteLog) -> usize {
     let store = database.store();
-    let completed = TaskFilter {
-        completed: Some(true),
-        ..TaskFilter::default()
-    };
+    let completed = TaskFilter { completed: Some(true), ..TaskFilter::default() };
     log.check("task", &all_tasks(&store, owner, &TaskFilter::default()).await);
     log.check("completion", &all_tasks(&store, owner, &completed).await);
     log.check("exchange", &all_exchanges(&store, owner).await);
@@ -243,11 +216,7 @@ async fn check(database: &TestDatabase, owner: &UserId, log: &WriteLog) -> usize
 
 /// In each of which two processes are killed; more of them with `./test --soak`.
 fn rounds() -> u64 {
-    if std::env::var_os("TRIBUNE_SOAK").is_some() {
-        50
-    } else {
-        5
-    }
+    if std::env::var_os("TRIBUNE_SOAK").is_some() { 50 } else { 5 }
 }
 
 async fn survives_being_killed(kind: Kind) {
@@ -264,10 +233,7 @@ async fn survives_being_killed(kind: Kind) {
         });
         let mut log = WriteLog::default();
         for of_one in killed.await.expect("both are killed") {
-            for (all, more) in [
-                (&mut log.requested, of_one.requested),
-                (&mut log.acknowledged, of_one.acknowledged),
-            ] {
+            for (all, more) in [(&mut log.requested, of_one.requested), (&mut log.acknowledged, of_one.acknowledged)] {
                 for (kind, ids) in more {
                     all.entry(kind).or_default().extend(ids);
                 }

@@ -27,15 +27,9 @@ async fn lock_timeout_never_applies_the_change() {
         panic!("PostgreSQL");
     };
     let mut other = sqlx::PgConnection::connect(url).await.expect("a connection");
-    other
-        .execute(sqlx::raw_sql("BEGIN; SELECT * FROM tasks FOR UPDATE"))
-        .await
-        .expect("a lock");
+    other.execute(sqlx::raw_sql("BEGIN; SELECT * FROM tasks FOR UPDATE")).await.expect("a lock");
 
-    let changes = TaskChanges {
-        title: Some("changed".to_owned()),
-        ..TaskChanges::default()
-    };
+    let changes = TaskChanges { title: Some("changed".to_owned()), ..TaskChanges::default() };
     let (completed, updated, deleted) = tokio::join!(
         tasks.complete(&ann, given[0].id, Some(true), time(1)),
         tasks.update(&ann, given[1].id, &changes, time(1)),
@@ -51,10 +45,7 @@ async fn lock_timeout_never_applies_the_change() {
     database.wait_for_clients_to_go().await;
     let again = database.store();
     for task in given {
-        assert_eq!(
-            again.tasks().get(&ann, task.id).await.expect("an answer"),
-            Some(task.clone())
-        );
+        assert_eq!(again.tasks().get(&ann, task.id).await.expect("an answer"), Some(task.clone()));
     }
 }
 

@@ -75,9 +75,7 @@ async fn of_a_newer_version(kind: Kind) {
     let store = database.store();
     store.ready().await.expect("ready");
     store.close().await;
-    database
-        .run_sql("INSERT INTO tribune_schema (version) VALUES (7)")
-        .await;
+    database.run_sql("INSERT INTO tribune_schema (version) VALUES (7)").await;
     for _ in 0..2 {
         let error = database.store().ready().await.expect_err("refused");
         assert_eq!(error.kind(), ErrorKind::Unavailable);
@@ -103,11 +101,7 @@ fn address_never_shows_its_password() {
     assert_eq!(format!("{place:?}"), "Postgres(..)");
     let store = Store::new(place).expect("a store");
     assert!(!format!("{store:?}").contains("secret-word"));
-    for wrong in [
-        "postgres://ann:secret-word@localhost:99999999/x",
-        "secret-word",
-        "postgres://x?port=secret-word",
-    ] {
+    for wrong in ["postgres://ann:secret-word@localhost:99999999/x", "secret-word", "postgres://x?port=secret-word"] {
         let error = Store::new(Backend::Postgres(wrong.to_owned())).expect_err("no address");
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
         assert!(!chain(&error).contains("secret-word"), "{}", chain(&error));
@@ -191,10 +185,7 @@ async fn is_whole_or_not_there(store: &Store, ann: &UserId, task: &Task, exchang
         assert_eq!(&found, task);
     }
     let state = store.conversations().state(ann, exchange.conversation, 10).await;
-    let messages = store
-        .conversations()
-        .messages(ann, exchange.conversation, 10, None)
-        .await;
+    let messages = store.conversations().messages(ann, exchange.conversation, 10, None).await;
     let messages = messages.expect("an answer").map(|page| page.items);
     match state.expect("an answer") {
         None => assert_eq!(messages, None),

@@ -17,27 +17,19 @@ fn assert_unavailable(error: &Error) {
 
 /// Only a hang takes this long: each waiting for those before it would.
 async fn within_patience<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
-    tokio::time::timeout(Duration::from_secs(120), work)
-        .await
-        .expect("it hangs")
+    tokio::time::timeout(Duration::from_secs(120), work).await.expect("it hangs")
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn store_survives_postgres_restarts() {
-    let mut server = tokio::task::spawn_blocking(PostgresServer::stopped)
-        .await
-        .expect("a server");
+    let mut server = tokio::task::spawn_blocking(PostgresServer::stopped).await.expect("a server");
     let store = Store::new(Backend::Postgres(server.url())).expect("a store");
     let (tasks, ann) = (store.tasks(), user("ann"));
 
     let error = within_patience(store.ready()).await.expect_err("down");
     assert_unavailable(&error);
     assert!(chain(&error).contains("PostgreSQL at 127.0.0.1"), "{}", chain(&error));
-    assert_unavailable(
-        &within_patience(tasks.add(&ann, &task("too early")))
-            .await
-            .expect_err("down"),
-    );
+    assert_unavailable(&within_patience(tasks.add(&ann, &task("too early"))).await.expect_err("down"));
 
     server = start(server).await;
     let first = task("first");
@@ -48,11 +40,7 @@ async fn store_survives_postgres_restarts() {
         let some = vec![task("some"); 8];
         join_all(some.iter().map(|_| tasks.get(&ann, first.id))).await;
         server = stop(server).await;
-        assert_unavailable(
-            &within_patience(tasks.add(&ann, &task("meanwhile")))
-                .await
-                .expect_err("gone"),
-        );
+        assert_unavailable(&within_patience(tasks.add(&ann, &task("meanwhile"))).await.expect_err("gone"));
         assert_unavailable(&within_patience(tasks.get(&ann, first.id)).await.expect_err("gone"));
         assert_unavailable(&within_patience(store.ready()).await.expect_err("gone"));
         server = start(server).await;

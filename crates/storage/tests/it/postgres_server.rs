@@ -58,26 +58,12 @@ impl PostgresServer {
         hand_over(server.folder.path(), &server.user);
         let made = server
             .command("initdb")
-            .args([
-                "-A",
-                "trust",
-                "-U",
-                "tribune",
-                "-E",
-                "UTF8",
-                "--no-locale",
-                "--no-sync",
-                "-D",
-            ])
+            .args(["-A", "trust", "-U", "tribune", "-E", "UTF8", "--no-locale", "--no-sync", "-D"])
             .arg(server.data())
             .stdout(Stdio::null())
             .output()
             .expect("initdb runs");
-        assert!(
-            made.status.success(),
-            "initdb: {}",
-            String::from_utf8_lossy(&made.stderr)
-        );
+        assert!(made.status.success(), "initdb: {}", String::from_utf8_lossy(&made.stderr));
         server
     }
 
@@ -89,17 +75,11 @@ impl PostgresServer {
         assert!(self.running.is_none(), "it is running");
         let mut command = self.command("postgres");
         command.arg("-D").arg(self.data()).args(["-p", &self.port.to_string()]);
-        for setting in [
-            "listen_addresses=127.0.0.1",
-            "unix_socket_directories=",
-            "max_connections=200",
-        ] {
+        for setting in ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=200"] {
             command.args(["-c", setting]);
         }
         let log = self.folder.path().join("log");
-        command
-            .stdout(Stdio::null())
-            .stderr(std::fs::File::create(&log).expect("a log"));
+        command.stdout(Stdio::null()).stderr(std::fs::File::create(&log).expect("a log"));
         self.running = Some(run(command));
         let begun = Instant::now();
         while !self.accepts() {
@@ -134,11 +114,7 @@ impl PostgresServer {
         let mut command = Command::new("setpriv");
         if is_root() {
             let group = group_of(&self.user);
-            command.args([
-                &format!("--reuid={}", self.user),
-                &format!("--regid={group}"),
-                "--clear-groups",
-            ]);
+            command.args([&format!("--reuid={}", self.user), &format!("--regid={group}"), "--clear-groups"]);
         }
         command.arg("--pdeathsig=INT").arg(self.binaries.join(binary));
         command.current_dir(self.folder.path());
@@ -171,11 +147,8 @@ pub fn signal(name: &str, pid: u32) {
 }
 
 fn binaries() -> PathBuf {
-    let has_server = |folder: &PathBuf| {
-        ["postgres", "initdb", "pg_isready"]
-            .iter()
-            .all(|name| folder.join(name).is_file())
-    };
+    let has_server =
+        |folder: &PathBuf| ["postgres", "initdb", "pg_isready"].iter().all(|name| folder.join(name).is_file());
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut debian: Vec<PathBuf> = std::fs::read_dir("/usr/lib/postgresql")
         .map(|versions| versions.flatten().map(|version| version.path().join("bin")).collect())
@@ -194,10 +167,7 @@ fn is_root() -> bool {
 
 /// Debian's user for PostgreSQL, or nobody.
 fn unprivileged_user() -> String {
-    let there = Command::new("id")
-        .arg("postgres")
-        .output()
-        .is_ok_and(|output| output.status.success());
+    let there = Command::new("id").arg("postgres").output().is_ok_and(|output| output.status.success());
     if there { "postgres" } else { "nobody" }.to_owned()
 }
 

@@ -65,10 +65,7 @@ async fn serve(listener: TcpListener, server: SocketAddr, plan: Arc<Plan>) {
     while let Ok((client, _)) = listener.accept().await {
         let server = TcpStream::connect(server).await.expect("the server is there");
         let silent = Arc::new(AtomicBool::new(false));
-        plan.links
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(Arc::clone(&silent));
+        plan.links.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::clone(&silent));
         tokio::spawn(link(client, server, silent, Arc::clone(&plan)));
     }
 }

@@ -19,11 +19,7 @@ async fn opened_at_once(kind: Kind) {
         let ann = user("ann");
         stores[0].tasks().add(&ann, &task("seen by all")).await.expect("kept");
         for store in &stores {
-            let page = store
-                .tasks()
-                .list(&ann, &TaskFilter::default(), 10, None)
-                .await
-                .expect("a page");
+            let page = store.tasks().list(&ann, &TaskFilter::default(), 10, None).await.expect("a page");
             assert_eq!(page.total, 1);
             store.close().await;
         }
@@ -56,10 +52,7 @@ async fn written_by_two(kind: Kind) {
                 for number in 0..EACH {
                     tasks.add(&ann, &task("busy")).await.expect("kept");
                     if number % 5 == 0 {
-                        conversations
-                            .record(&ann, &exchange(conversation, "busy", 0))
-                            .await
-                            .expect("kept");
+                        conversations.record(&ann, &exchange(conversation, "busy", 0)).await.expect("kept");
                     }
                 }
             }));
@@ -69,11 +62,7 @@ async fn written_by_two(kind: Kind) {
         caller.await.expect("no error");
     }
     for store in stores {
-        let page = store
-            .tasks()
-            .list(&ann, &TaskFilter::default(), 1, None)
-            .await
-            .expect("a page");
+        let page = store.tasks().list(&ann, &TaskFilter::default(), 1, None).await.expect("a page");
         assert_eq!(page.total, 2 * (CALLERS * EACH) as u64);
         let listed = store.conversations().list(&ann, 10, None).await.expect("a page").items;
         assert_eq!(listed.len(), 1);

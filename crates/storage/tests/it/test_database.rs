@@ -37,11 +37,7 @@ impl TestDatabase {
 
     pub fn sqlite() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        Self {
-            place: Backend::Sqlite(folder.path().join("tribune.db")),
-            _folder: Some(folder),
-            _server: None,
-        }
+        Self { place: Backend::Sqlite(folder.path().join("tribune.db")), _folder: Some(folder), _server: None }
     }
 
     /// Its own schema, in the server of `DATABASE_URL` or in one that the tests start.
@@ -49,25 +45,17 @@ impl TestDatabase {
         let (url, server) = match std::env::var("DATABASE_URL") {
             Ok(url) => (url, None),
             Err(_) => {
-                let server = tokio::task::spawn_blocking(PostgresServer::shared)
-                    .await
-                    .expect("a server");
+                let server = tokio::task::spawn_blocking(PostgresServer::shared).await.expect("a server");
                 (server.url(), Some(server))
             }
         };
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let schema = format!("tribune_test_{}_{number}", std::process::id());
-        run_sql(
-            &url,
-            &format!("DROP SCHEMA IF EXISTS {schema} CASCADE; CREATE SCHEMA {schema}"),
-        )
-        .await;
+        run_sql(&url, &format!("DROP SCHEMA IF EXISTS {schema} CASCADE; CREATE SCHEMA {schema}")).await;
         let joint = if url.contains('?') { '&' } else { '?' };
         Self {
-            place: Backend::Postgres(format!(
-                "{url}{joint}options=-csearch_path%3D{schema}&application_name={schema}"
-            )),
+            place: Backend::Postgres(format!("{url}{joint}options=-csearch_path%3D{schema}&application_name={schema}")),
             _folder: None,
             _server: server,
         }
@@ -84,9 +72,7 @@ impl TestDatabase {
             panic!("not PostgreSQL");
         };
         let server = PgConnectOptions::from_str(url).expect("an address");
-        let mut addresses = tokio::net::lookup_host((server.get_host(), server.get_port()))
-            .await
-            .expect("a host");
+        let mut addresses = tokio::net::lookup_host((server.get_host(), server.get_port())).await.expect("a host");
         let proxy = Proxy::to(addresses.next().expect("an address")).await;
         let place = Backend::Postgres(format!("{url}&host=127.0.0.1&port={}", proxy.port()));
         (proxy, Store::new(place).expect("a store"))
@@ -112,12 +98,7 @@ impl TestDatabase {
         let others = "SELECT 1 FROM pg_stat_activity \
                       WHERE application_name = current_setting('application_name') AND pid <> pg_backend_pid()";
         let mut connection = sqlx::PgConnection::connect(url).await.expect("a connection");
-        while !sqlx::query(others)
-            .fetch_all(&mut connection)
-            .await
-            .expect("an answer")
-            .is_empty()
-        {
+        while !sqlx::query(others).fetch_all(&mut connection).await.expect("an answer").is_empty() {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         connection.close().await.expect("it closes");

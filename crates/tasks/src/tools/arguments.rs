@@ -130,9 +130,9 @@ fn chosen<T: for<'de> serde::Deserialize<'de>>(args: &JsonObject, name: &str) ->
 
 fn title(args: &JsonObject) -> Result<Option<String>> {
     match text(args, "title") {
-        Some(title) if title.contains(['\n', '\r']) => Err(Error::invalid_argument(
-            "`title` has more than one line: put the rest into `description`",
-        )),
+        Some(title) if title.contains(['\n', '\r']) => {
+            Err(Error::invalid_argument("`title` has more than one line: put the rest into `description`"))
+        }
         title => Ok(title.map(str::to_owned)),
     }
 }

@@ -51,33 +51,13 @@ mod tests {
     fn a_cursor_comes_back_as_it_was_given() {
         for due_date in [None, Some(jiff::civil::date(2026, 11, 20))] {
             for priority in Priority::ALL {
-                let cursor = TaskCursor {
-                    priority,
-                    due_date,
-                    id: Uuid::from_u128(7),
-                };
-                assert_eq!(
-                    read(&write(&cursor, TaskSort::Due), TaskSort::Due).expect("read"),
-                    cursor
-                );
+                let cursor = TaskCursor { priority, due_date, id: Uuid::from_u128(7) };
+                assert_eq!(read(&write(&cursor, TaskSort::Due), TaskSort::Due).expect("read"), cursor);
             }
         }
-        let cursor = write(
-            &TaskCursor {
-                priority: Priority::Low,
-                due_date: None,
-                id: Uuid::nil(),
-            },
-            TaskSort::Newest,
-        );
+        let cursor = write(&TaskCursor { priority: Priority::Low, due_date: None, id: Uuid::nil() }, TaskSort::Newest);
         assert!(read(&cursor, TaskSort::Due).is_err(), "sorted otherwise");
-        for wrong in [
-            "",
-            "high",
-            "high.-.x",
-            "high.-.00000000-0000-0000-0000-000000000007.x",
-            "urgent.-.7",
-        ] {
+        for wrong in ["", "high", "high.-.x", "high.-.00000000-0000-0000-0000-000000000007.x", "urgent.-.7"] {
             assert!(read(wrong, TaskSort::Newest).is_err(), "{wrong}");
         }
     }

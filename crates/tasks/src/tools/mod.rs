@@ -43,13 +43,7 @@ struct TaskTool {
 }
 
 pub fn all(tasks: &Tasks) -> Vec<Arc<dyn Tool>> {
-    let tool = |verb, spec| -> Arc<dyn Tool> {
-        Arc::new(TaskTool {
-            verb,
-            spec,
-            tasks: tasks.clone(),
-        })
-    };
+    let tool = |verb, spec| -> Arc<dyn Tool> { Arc::new(TaskTool { verb, spec, tasks: tasks.clone() }) };
     vec![
         tool(Verb::Add, specs::add_task()),
         tool(Verb::List, specs::list_tasks()),
@@ -157,11 +151,7 @@ impl TaskTool {
             tasks.push(view);
         }
         let count = tasks.len();
-        let list = List {
-            tasks,
-            total: page.total,
-            next_cursor: next.as_ref().map(|next| cursor::write(next, sort)),
-        };
+        let list = List { tasks, total: page.total, next_cursor: next.as_ref().map(|next| cursor::write(next, sort)) };
         ToolOutput::structured(&list, count)
     }
 

@@ -7,12 +7,7 @@ use tribune_core::{CallDisplay, Hints, ToolSpec};
 use super::arguments::{LIMIT, MAX_CATEGORY, MAX_DESCRIPTION, MAX_LIMIT, MAX_TAG, MAX_TAGS, MAX_TITLE};
 use crate::view;
 
-const CHANGES: Hints = Hints {
-    read_only: false,
-    destructive: false,
-    idempotent: false,
-    open_world: false,
-};
+const CHANGES: Hints = Hints { read_only: false, destructive: false, idempotent: false, open_world: false };
 
 pub fn add_task() -> ToolSpec {
     let input = arguments(fields(), &["title"]);
@@ -48,14 +43,7 @@ pub fn list_tasks() -> ToolSpec {
     let description = "Lists the user's own tasks, with filters by status, priority, category, tag, due date and words. \
         Use it before changing a task, to find its id; if several tasks fit what the user said, ask which one is meant. \
         `total` says how many there are in all.";
-    let mut spec = spec(
-        "list_tasks",
-        "List tasks",
-        description,
-        arguments(filters, &[]),
-        output,
-        Hints::READ,
-    );
+    let mut spec = spec("list_tasks", "List tasks", description, arguments(filters, &[]), output, Hints::READ);
     spec.display.items = Some(("tasks", "task"));
     spec.display.is_uncitable = true;
     shown(spec, "Reading your tasks", "Read your tasks")
@@ -89,10 +77,7 @@ pub fn update_task() -> ToolSpec {
     let description = "Changes one of the user's tasks: its title, description, priority, category, tags or due date. \
         Name at least one of them; the others stay. null clears a description, a category or a due date; tags are replaced as a whole. \
         Get the id from list_tasks.";
-    let hints = Hints {
-        idempotent: true,
-        ..CHANGES
-    };
+    let hints = Hints { idempotent: true, ..CHANGES };
     let spec = spec("update_task", "Change a task", description, input, one(), hints);
     shown(spec, "Changing a task", "Changed a task")
 }
@@ -101,11 +86,7 @@ pub fn delete_task() -> ToolSpec {
     let input = arguments(json!({"task_id": task_id()}), &["task_id"]);
     let description = "Deletes one of the user's tasks for good. Use it only when the user wants it gone; for something that is done use complete_task. \
         Get the id from list_tasks. Answers with the task as it was.";
-    let hints = Hints {
-        destructive: true,
-        idempotent: true,
-        ..CHANGES
-    };
+    let hints = Hints { destructive: true, idempotent: true, ..CHANGES };
     let mut output = one();
     output["properties"]["deleted"] = json!({"type": "boolean", "description": "true: it is gone."});
     let mut spec = spec("delete_task", "Delete a task", description, input, output, hints);

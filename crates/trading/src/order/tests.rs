@@ -44,37 +44,21 @@ fn checked(order: &Order) -> Result<()> {
 fn error_names_the_broken_rule() {
     assert!(checked(&limit("BUY", "150.01", "0.034")).is_ok());
     let cases = [
-        (
-            limit("BUY", "150.015", "1"),
-            "150.015 is not a multiple of the tick size 0.01",
-        ),
-        (
-            limit("BUY", "150", "0.0345"),
-            "0.0345 is not a multiple of the step size 0.001",
-        ),
+        (limit("BUY", "150.015", "1"), "150.015 is not a multiple of the tick size 0.01"),
+        (limit("BUY", "150", "0.0345"), "0.0345 is not a multiple of the step size 0.001"),
         (limit("BUY", "150", "0.001"), "below the minimum 0.002"),
         (limit("BUY", "1", "1001"), "above the maximum 1000"),
         // 150 × 0.033 = 4.95
-        (
-            limit("BUY", "150", "0.033"),
-            "worth about 4.95 USDT; the exchange wants at least 5",
-        ),
+        (limit("BUY", "150", "0.033"), "worth about 4.95 USDT; the exchange wants at least 5"),
         // 150 × 60.001 = 9000.15
-        (
-            limit("BUY", "150", "60.001"),
-            "worth about 9000.15 USDT; the exchange takes at most 9000",
-        ),
+        (limit("BUY", "150", "60.001"), "worth about 9000.15 USDT; the exchange takes at most 9000"),
     ];
     for (order, part) in cases {
         let error = checked(&order).expect_err(part);
         assert!(error.message().starts_with("the order was not sent: "), "{error}");
         assert!(error.message().contains(part), "{part}: {error}");
     }
-    let halted = Symbol {
-        status: SymbolStatus::Halted,
-        status_text: Arc::from("HALT"),
-        ..rules()
-    };
+    let halted = Symbol { status: SymbolStatus::Halted, status_text: Arc::from("HALT"), ..rules() };
     let order = limit("BUY", "150", "1");
     let estimate = order.estimate(&book()).expect("estimate");
     let error = order.check(&halted, estimate.notional).expect_err("halted");
@@ -85,10 +69,7 @@ fn error_names_the_broken_rule() {
         ..rules()
     };
     let error = order.check(&unread, estimate.notional).expect_err("unread");
-    assert!(
-        error.message().contains("could not be read (`filters[2].minNotional`"),
-        "{error}"
-    );
+    assert!(error.message().contains("could not be read (`filters[2].minNotional`"), "{error}");
 }
 
 #[test]
@@ -96,36 +77,19 @@ fn combinations_beyond_the_schema_are_checked() {
     let base = json!({"symbol": "S", "side": "BUY", "type": "LIMIT"});
     let with = |more: Value| {
         let mut args = base.clone();
-        args.as_object_mut()
-            .expect("object")
-            .extend(more.as_object().expect("object").clone());
+        args.as_object_mut().expect("object").extend(more.as_object().expect("object").clone());
         read(args).map_err(|error| error.message().to_owned())
     };
     let cases = [
         (json!({}), "needs `price` and `quantity`"),
         (json!({"price": "1"}), "needs `price` and `quantity`"),
-        (
-            json!({"price": "1", "quantity": "1", "quote_quantity": "1"}),
-            "no `quote_quantity`",
-        ),
+        (json!({"price": "1", "quantity": "1", "quote_quantity": "1"}), "no `quote_quantity`"),
         (json!({"price": "0", "quantity": "1"}), "`price` must be more than zero"),
-        (
-            json!({"price": "1", "quantity": "1e3"}),
-            "`quantity` is not a decimal number",
-        ),
-        (
-            json!({"type": "MARKET", "price": "1", "quantity": "1"}),
-            "takes no `price`",
-        ),
-        (
-            json!({"type": "MARKET", "time_in_force": "IOC", "quantity": "1"}),
-            "no `time_in_force`",
-        ),
+        (json!({"price": "1", "quantity": "1e3"}), "`quantity` is not a decimal number"),
+        (json!({"type": "MARKET", "price": "1", "quantity": "1"}), "takes no `price`"),
+        (json!({"type": "MARKET", "time_in_force": "IOC", "quantity": "1"}), "no `time_in_force`"),
         (json!({"type": "MARKET"}), "either `quantity` or `quote_quantity`"),
-        (
-            json!({"type": "MARKET", "quantity": "1", "quote_quantity": "1"}),
-            "either",
-        ),
+        (json!({"type": "MARKET", "quantity": "1", "quote_quantity": "1"}), "either"),
         (json!({"type": "STOP_LOSS"}), "expected `LIMIT` or `MARKET`"),
         (json!({"side": "HOLD"}), "expected `BUY` or `SELL`"),
     ];

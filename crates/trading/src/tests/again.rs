@@ -48,10 +48,7 @@ async fn repeated_call_gets_the_outcome_of_a_cancelled_one() {
         }
     }
     for _ in 0..2 {
-        let again = bench
-            .call("binance_place_order", placing.clone())
-            .await
-            .expect("the answer");
+        let again = bench.call("binance_place_order", placing.clone()).await.expect("the answer");
         let order = &again["order"];
         assert_eq!(
             (&again["status"], &order["status"], &order["client_order_id"]),
@@ -68,10 +65,7 @@ async fn concurrent_calls_place_once_and_all_get_answers() {
     let (placing, _) = previewed(&bench).await;
     let calls = (0..4).map(|_| bench.call("binance_place_order", placing.clone()));
     let answers = join_all(calls).await;
-    let notes: Vec<Value> = answers
-        .into_iter()
-        .map(|answer| answer.expect("placed")["note"].clone())
-        .collect();
+    let notes: Vec<Value> = answers.into_iter().map(|answer| answer.expect("placed")["note"].clone()).collect();
     assert_eq!(notes.iter().filter(|note| note.is_null()).count(), 1, "{notes:?}");
     assert_eq!(notes.iter().filter(|note| **note == SAME).count(), 3, "{notes:?}");
     assert_eq!(bench.sent(), 1);
@@ -89,21 +83,12 @@ async fn repeated_call_stays_unknown_until_looked_up() {
     let again = bench.refused("binance_place_order", placing.clone()).await;
     assert_eq!(again.kind(), ErrorKind::Unavailable);
     assert!(again.message().starts_with("execution status unknown: "), "{again}");
-    assert!(
-        again
-            .message()
-            .ends_with(&format!("(client_order_id {name}), and nothing was sent again")),
-        "{again}"
-    );
+    assert!(again.message().ends_with(&format!("(client_order_id {name}), and nothing was sent again")), "{again}");
     let named = json!({"symbol": "SOLUSDT", "client_order_id": name});
     bench.call("binance_get_order", named).await.expect("found");
     let again = bench.refused("binance_place_order", placing).await;
     assert!(again.message().contains("was placed (order_id 28, FILLED"), "{again}");
-    assert!(
-        again
-            .message()
-            .ends_with("do not order again: look with binance_get_order")
-    );
+    assert!(again.message().ends_with("do not order again: look with binance_get_order"));
     assert_eq!(bench.sent(), 1);
 }
 
@@ -135,10 +120,7 @@ async fn failed_check_keeps_the_token_valid() {
 async fn used_token_reports_its_order() {
     let bench = bench(|asked| Reply::json(&order_json(asked, "NEW"))).await;
     let (placing, name) = previewed(&bench).await;
-    bench
-        .call("binance_place_order", placing.clone())
-        .await
-        .expect("placed");
+    bench.call("binance_place_order", placing.clone()).await.expect("placed");
     let told = format!(
         "the preview_token has been used, and nothing was sent now: its order (symbol SOLUSDT, client_order_id {name}) \
          was placed (order_id 28, NEW, 0 of 0.1 filled when last asked); do not order again: look with binance_get_order"
@@ -163,19 +145,13 @@ async fn preview_lists_recent_and_pending_orders() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let recent = bench.preview().await["recent_orders"].clone();
-    assert_eq!(
-        (&recent[0]["client_order_id"], &recent[0]["outcome"]),
-        (&json!(name), &json!("in_flight"))
-    );
+    assert_eq!((&recent[0]["client_order_id"], &recent[0]["outcome"]), (&json!(name), &json!("in_flight")));
     assert_eq!(recent[0]["requested"]["price"], "150");
     calling.await.expect("joined").expect("placed");
     for bench in [&*bench, &restarted(&bench).await] {
         let recent = bench.preview().await["recent_orders"].clone();
         assert_eq!(recent.as_array().map(Vec::len), Some(1));
-        assert_eq!(
-            (&recent[0]["outcome"], &recent[0]["order"]["status"]),
-            (&json!("placed"), &json!("FILLED"))
-        );
+        assert_eq!((&recent[0]["outcome"], &recent[0]["order"]["status"]), (&json!("placed"), &json!("FILLED")));
     }
 }
 
@@ -202,10 +178,7 @@ async fn only_the_exchanges_own_answer_is_a_refusal() {
         for (body, events) in [
             ("<html>a page</html>", ["intent", "unknown"]),
             ("{\"code\": -1007, \"msg\": \"Timeout.\"}", ["intent", "unknown"]),
-            (
-                "{\"code\": -1015, \"msg\": \"Too many orders.\"}",
-                ["intent", "refused"],
-            ),
+            ("{\"code\": -1015, \"msg\": \"Too many orders.\"}", ["intent", "refused"]),
         ] {
             let bench = bench(move |_| Reply::new(status, body).header("Retry-After", "1")).await;
             let error = bench.place().await.expect_err("refused");
@@ -231,14 +204,8 @@ async fn preview_reports_unreadable_journal_lines() {
     let bench = bench_with(Arc::default(), on_order, damaged).await;
     let preview = bench.preview().await;
     let note = preview["note"].as_str().expect("a note");
-    assert!(
-        note.starts_with("the journal of orders is incomplete: line 1 cannot be read; "),
-        "{note}"
-    );
+    assert!(note.starts_with("the journal of orders is incomplete: line 1 cannot be read; "), "{note}");
     let invented = with(order(), json!({"preview_token": "preview-0"}));
     let error = bench.refused("binance_place_order", invented).await;
-    assert!(
-        error.message().contains("look with binance_get_all_orders before"),
-        "{error}"
-    );
+    assert!(error.message().contains("look with binance_get_all_orders before"), "{error}");
 }

@@ -69,31 +69,17 @@ fn gate(asked: &Asked, ahead_ms: i64) -> std::result::Result<(), Reply> {
     if !asked.head.contains(&format!("x-mbx-apikey: {KEY}")) {
         return Err(Reply::refusal(-2015, "Invalid API-key, IP, or permissions for action."));
     }
-    let sent = if asked.method == "POST" {
-        &asked.body
-    } else {
-        &asked.query
-    };
+    let sent = if asked.method == "POST" { &asked.body } else { &asked.query };
     let (signed, signature) = sent.rsplit_once("&signature=").unwrap_or_default();
     let key = hmac::Key::new(hmac::HMAC_SHA256, SECRET.as_bytes());
-    let expected: String = hmac::sign(&key, signed.as_bytes())
-        .as_ref()
-        .iter()
-        .map(|b| format!("{b:02x}"))
-        .collect();
+    let expected: String = hmac::sign(&key, signed.as_bytes()).as_ref().iter().map(|b| format!("{b:02x}")).collect();
     if signature != expected {
         return Err(Reply::refusal(-1022, "Signature for this request is not valid."));
     }
-    let time: i64 = asked
-        .parameter("timestamp")
-        .and_then(|time| time.parse().ok())
-        .unwrap_or_default();
+    let time: i64 = asked.parameter("timestamp").and_then(|time| time.parse().ok()).unwrap_or_default();
     let now = jiff::Timestamp::now().as_millisecond() + ahead_ms;
     if (time - now).abs() > SKEW_MS {
-        return Err(Reply::refusal(
-            -1021,
-            "Timestamp for this request is outside of the recvWindow.",
-        ));
+        return Err(Reply::refusal(-1021, "Timestamp for this request is outside of the recvWindow."));
     }
     Ok(())
 }
@@ -169,14 +155,7 @@ pub(super) async fn bench_with(
     for tool in tools(settings, rest, market.clone()).expect("tools") {
         registry.add(tool).expect("a tool that every host takes");
     }
-    Bench {
-        server,
-        tools: registry,
-        market,
-        journal,
-        clock,
-        _folder: folder,
-    }
+    Bench { server, tools: registry, market, journal, clock, _folder: folder }
 }
 
 pub(super) fn settings(journal: PathBuf) -> Settings {
@@ -201,16 +180,10 @@ impl Bench {
         let answer: Value = serde_json::from_str(output.json()).expect("JSON");
         let schema = &tool.spec().output_schema;
         for field in schema["required"].as_array().expect("required") {
-            assert!(
-                answer.get(field.as_str().expect("name")).is_some(),
-                "{name} lacks {field}"
-            );
+            assert!(answer.get(field.as_str().expect("name")).is_some(), "{name} lacks {field}");
         }
         for field in answer.as_object().expect("object").keys() {
-            assert!(
-                schema["properties"].get(field).is_some(),
-                "{name} does not describe {field}"
-            );
+            assert!(schema["properties"].get(field).is_some(), "{name} does not describe {field}");
         }
         Ok(answer)
     }
@@ -226,8 +199,7 @@ impl Bench {
     /// Previews and places.
     pub(super) async fn place(&self) -> std::result::Result<Value, Error> {
         let token = self.preview().await["preview_token"].clone();
-        self.call("binance_place_order", with(order(), json!({"preview_token": token})))
-            .await
+        self.call("binance_place_order", with(order(), json!({"preview_token": token}))).await
     }
 
     /// How many orders and cancellations reached the exchange.
@@ -239,16 +211,11 @@ impl Bench {
     pub(super) fn journal(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(&self.journal).expect("journal");
         assert!(!text.contains(KEY) && !text.contains(SECRET) && !text.contains("signature"));
-        text.lines()
-            .map(|line| serde_json::from_str(line).expect("a line of JSON"))
-            .collect()
+        text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect()
     }
 
     pub(super) fn events(&self) -> Vec<String> {
-        self.journal()
-            .iter()
-            .map(|line| line["event"].as_str().expect("event").to_owned())
-            .collect()
+        self.journal().iter().map(|line| line["event"].as_str().expect("event").to_owned()).collect()
     }
 }
 
@@ -257,8 +224,6 @@ pub(super) fn order() -> Value {
 }
 
 pub(super) fn with(mut args: Value, more: Value) -> Value {
-    args.as_object_mut()
-        .expect("object")
-        .extend(more.as_object().expect("object").clone());
+    args.as_object_mut().expect("object").extend(more.as_object().expect("object").clone());
     args
 }

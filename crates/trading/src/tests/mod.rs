@@ -30,27 +30,17 @@ async fn tools_are_listed_in_order() {
     );
     for spec in bench.tools.specs() {
         let changes = matches!(spec.name.as_str(), "binance_place_order" | "binance_cancel_order");
-        assert_eq!(
-            (spec.hints.read_only, spec.hints.destructive),
-            (!changes, changes),
-            "{}",
-            spec.name
-        );
+        assert_eq!((spec.hints.read_only, spec.hints.destructive), (!changes, changes), "{}", spec.name);
     }
 }
 
 #[tokio::test]
 async fn key_is_sent_only_to_encrypted_exchanges_with_accounts() {
     let bench = bench(|_| Reply::new(500, "")).await;
-    for (url, part) in [
-        ("http://api.binance.com", "must begin with https://"),
-        ("https://data-api.binance.vision", "has no accounts"),
-    ] {
-        let made = tools(
-            settings(bench.journal.clone()),
-            client(url, |_| ()),
-            bench.market.clone(),
-        );
+    for (url, part) in
+        [("http://api.binance.com", "must begin with https://"), ("https://data-api.binance.vision", "has no accounts")]
+    {
+        let made = tools(settings(bench.journal.clone()), client(url, |_| ()), bench.market.clone());
         let error = made.err().expect(url);
         assert!(error.message().contains(part), "{error}");
     }
@@ -69,34 +59,18 @@ async fn order_takes_two_steps() {
     );
     assert_eq!(preview["estimate"]["notional"], "15");
     assert_eq!(preview["estimate"]["fees_included"], false);
-    assert_eq!(
-        (preview["simulated"].as_bool(), preview["expires_in_secs"].as_u64()),
-        (Some(true), Some(60))
-    );
+    assert_eq!((preview["simulated"].as_bool(), preview["expires_in_secs"].as_u64()), (Some(true), Some(60)));
     assert_eq!(bench.sent(), 0);
     assert_eq!(bench.journal().len(), 0);
 
     let again = with(order(), json!({"preview_token": preview["preview_token"]}));
     let placed = bench.call("binance_place_order", again.clone()).await.expect("placed");
-    assert_eq!(
-        (&placed["status"], &placed["order"]["status"]),
-        (&json!("placed"), &json!("NEW"))
-    );
+    assert_eq!((&placed["status"], &placed["order"]["status"]), (&json!("placed"), &json!("NEW")));
     assert_eq!(placed["order"]["client_order_id"], preview["client_order_id"]);
     assert_eq!(placed["exchange_time"], "2017-10-11T12:32:56.595Z");
-    let sent = bench
-        .server
-        .asked()
-        .into_iter()
-        .rfind(|asked| asked.path == "/api/v3/order")
-        .expect("sent");
+    let sent = bench.server.asked().into_iter().rfind(|asked| asked.path == "/api/v3/order").expect("sent");
     assert_eq!(sent.query, "", "nothing of an order stands in an address");
-    for (name, value) in [
-        ("quantity", "0.1"),
-        ("price", "150"),
-        ("timeInForce", "GTC"),
-        ("recvWindow", "5000"),
-    ] {
+    for (name, value) in [("quantity", "0.1"), ("price", "150"), ("timeInForce", "GTC"), ("recvWindow", "5000")] {
         assert_eq!(sent.parameter(name), Some(value));
     }
 
@@ -104,14 +78,8 @@ async fn order_takes_two_steps() {
     assert_eq!(bench.sent(), 1);
     assert_eq!(bench.events(), ["intent", "done"]);
     let line = &bench.journal()[1];
-    assert_eq!(
-        (&line["client_order_id"], &line["result"]["order_id"]),
-        (&preview["client_order_id"], &json!(28))
-    );
-    assert_eq!(
-        (&line["caller"], &line["request"]["price"]),
-        (&json!("local"), &json!("150"))
-    );
+    assert_eq!((&line["client_order_id"], &line["result"]["order_id"]), (&preview["client_order_id"], &json!(28)));
+    assert_eq!((&line["caller"], &line["request"]["price"]), (&json!("local"), &json!("150")));
 }
 
 #[tokio::test]
@@ -122,13 +90,7 @@ async fn token_places_only_its_own_order() {
     let error = bench.refused("binance_place_order", other).await;
     assert!(error.message().contains("another order"), "{error}");
     let invented = with(order(), json!({"preview_token": "preview-0"}));
-    assert!(
-        bench
-            .refused("binance_place_order", invented)
-            .await
-            .message()
-            .contains("preview_token is unknown")
-    );
+    assert!(bench.refused("binance_place_order", invented).await.message().contains("preview_token is unknown"));
     assert_eq!(bench.sent(), 0);
 }
 
@@ -136,27 +98,16 @@ async fn token_places_only_its_own_order() {
 async fn limits_hold_at_both_steps() {
     let bench = bench(|asked| Reply::json(&order_json(asked, "NEW"))).await;
     let market = json!({"symbol": "SOLUSDT", "side": "BUY", "type": "MARKET", "quantity": "0.5"});
-    let preview = bench
-        .call("binance_place_order", market.clone())
-        .await
-        .expect("75.01 USDT");
+    let preview = bench.call("binance_place_order", market.clone()).await.expect("75.01 USDT");
     assert_eq!(preview["estimate"]["notional"], "75.01");
     // Half of what was offered has gone since the preview: 0.25 · 150.02 + 0.25 · 449.98 = 150.
     bench.market.0.lock().expect("book").depth = depth(&[("150", "1000")], &[("150.02", "0.25"), ("449.98", "1000")]);
     let placing = with(market.clone(), json!({"preview_token": preview["preview_token"]}));
     let error = bench.refused("binance_place_order", placing).await;
     assert_eq!(error.kind(), ErrorKind::Forbidden);
-    assert!(
-        error
-            .message()
-            .contains("value of about 150 USDT is above the limit for one order (100)"),
-        "{error}"
-    );
+    assert!(error.message().contains("value of about 150 USDT is above the limit for one order (100)"), "{error}");
     let error = bench.refused("binance_place_order", market.clone()).await;
-    assert!(
-        error.message().contains("about 150 USDT"),
-        "at the first step too: {error}"
-    );
+    assert!(error.message().contains("about 150 USDT"), "at the first step too: {error}");
     bench.market.0.lock().expect("book").age_ms = 10_001;
     let error = bench.refused("binance_place_order", market).await;
     assert!(error.message().contains("10 s old"), "{error}");
@@ -166,9 +117,7 @@ async fn limits_hold_at_both_steps() {
         ("SOLBTC", "quoted in BTC, in which no cap is set"),
         ("NOPEUSDT", "no symbol `NOPEUSDT`"),
     ] {
-        let error = bench
-            .refused("binance_place_order", with(order(), json!({"symbol": symbol})))
-            .await;
+        let error = bench.refused("binance_place_order", with(order(), json!({"symbol": symbol}))).await;
         assert!(error.message().contains(part), "{part}: {error}");
     }
     assert_eq!((bench.sent(), bench.journal().len()), (0, 0));
@@ -177,16 +126,10 @@ async fn limits_hold_at_both_steps() {
 #[tokio::test]
 async fn unknown_arguments_are_refused_spellings_accepted() {
     let bench = bench(|_| Reply::new(500, "")).await;
-    let error = bench
-        .refused("binance_place_order", with(order(), json!({"stop_price": "140"})))
-        .await;
+    let error = bench.refused("binance_place_order", with(order(), json!({"stop_price": "140"}))).await;
     assert!(error.message().contains("no argument `stop_price`"), "{error}");
-    for wrong in [
-        json!({"quantity": "1e3"}),
-        json!({"quantity": 0.1}),
-        json!({"price": "-1"}),
-        json!({"type": "OCO"}),
-    ] {
+    for wrong in [json!({"quantity": "1e3"}), json!({"quantity": 0.1}), json!({"price": "-1"}), json!({"type": "OCO"})]
+    {
         let error = bench.refused("binance_place_order", with(order(), wrong)).await;
         assert_eq!(error.kind(), ErrorKind::InvalidArgument, "{error}");
     }
@@ -205,15 +148,9 @@ async fn cancellation_is_one_step_and_recorded() {
     assert_eq!(answer["exchange_time"], "2017-10-11T12:32:56.595Z");
     assert_eq!(bench.events(), ["intent", "done"]);
     assert_eq!(bench.journal()[0]["action"], "cancel_order");
-    for args in [
-        json!({"symbol": "SOLUSDT"}),
-        json!({"symbol": "SOLUSDT", "order_id": 1, "client_order_id": "x"}),
-    ] {
+    for args in [json!({"symbol": "SOLUSDT"}), json!({"symbol": "SOLUSDT", "order_id": 1, "client_order_id": "x"})] {
         let error = bench.refused("binance_cancel_order", args).await;
-        assert!(
-            error.message().contains("either order_id or client_order_id"),
-            "{error}"
-        );
+        assert!(error.message().contains("either order_id or client_order_id"), "{error}");
     }
     assert_eq!(bench.sent(), 1);
 }
@@ -222,32 +159,19 @@ async fn cancellation_is_one_step_and_recorded() {
 async fn queries_change_nothing() {
     let bench = bench(|_| Reply::new(500, "")).await;
     let account = bench.call("binance_get_account", json!({})).await.expect("account");
-    assert_eq!(
-        account["balances"],
-        json!([{"asset": "SOL", "free": "1.5", "locked": "0"}])
-    );
-    let trades = bench
-        .call("binance_get_my_trades", json!({"symbol": "SOLUSDT"}))
-        .await
-        .expect("trades");
+    assert_eq!(account["balances"], json!([{"asset": "SOL", "free": "1.5", "locked": "0"}]));
+    let trades = bench.call("binance_get_my_trades", json!({"symbol": "SOLUSDT"})).await.expect("trades");
     assert_eq!(trades["trades"][0]["quote_quantity"], "15.01");
-    let order = bench
-        .call("binance_get_order", json!({"symbol": "SOLUSDT", "orderId": 28}))
-        .await
-        .expect("order");
+    let order = bench.call("binance_get_order", json!({"symbol": "SOLUSDT", "orderId": 28})).await.expect("order");
     assert_eq!(order["order"]["status"], "FILLED");
-    let open = bench
-        .call("binance_get_open_orders", json!({}))
-        .await
-        .expect("open orders");
+    let open = bench.call("binance_get_open_orders", json!({})).await.expect("open orders");
     assert_eq!((open["count"].as_u64(), open["note"].is_string()), (Some(100), true));
     let all = json!({"symbol": "SOLUSDT", "limit": 100, "start_time": 1_750_000_000_000_u64, "from_id": 3});
     bench.call("binance_get_all_orders", all).await.expect("all orders");
     let asked = bench.server.asked();
     let last = asked.last().expect("asked");
     assert!(
-        last.query
-            .starts_with("symbol=SOLUSDT&limit=100&startTime=1750000000000&orderId=3&recvWindow=5000&timestamp=")
+        last.query.starts_with("symbol=SOLUSDT&limit=100&startTime=1750000000000&orderId=3&recvWindow=5000&timestamp=")
     );
     assert_eq!((bench.sent(), bench.journal().len()), (0, 0));
 }

@@ -52,10 +52,7 @@ async fn unknown_order_is_unresolved_until_looked_up() {
     assert_eq!(bench.preview().await["unresolved"], Value::Null);
     bench.place().await.expect_err("unknown");
     let open = bench.preview().await["unresolved"].clone();
-    assert_eq!(
-        (&open[0]["action"], &open[0]["symbol"]),
-        (&json!("place_order"), &json!("SOLUSDT"))
-    );
+    assert_eq!((&open[0]["action"], &open[0]["symbol"]), (&json!("place_order"), &json!("SOLUSDT")));
     let named = json!({"symbol": "SOLUSDT", "client_order_id": open[0]["client_order_id"]});
     let found = bench.call("binance_get_order", named).await.expect("found");
     assert_eq!(found["order"]["status"], "FILLED");
@@ -166,18 +163,11 @@ async fn order_of_an_earlier_run_is_unresolved() {
     let on_order = Arc::new(|_: &Asked| Reply::refusal(-2013, "Order does not exist."));
     let bench = bench_with(Arc::default(), on_order, killed).await;
     let open = bench.preview().await["unresolved"].clone();
-    assert_eq!(
-        (&open[0]["client_order_id"], &open[0]["time"]),
-        (&json!("tribune-7"), &json!("2026-01-02T03:04:05Z"))
-    );
+    assert_eq!((&open[0]["client_order_id"], &open[0]["time"]), (&json!("tribune-7"), &json!("2026-01-02T03:04:05Z")));
     let named = json!({"symbol": "SOLUSDT", "client_order_id": "tribune-7"});
     let error = bench.refused("binance_get_order", named.clone()).await;
     let said = (error.kind(), error.message().contains("may still arrive"));
-    assert_eq!(
-        said,
-        (ErrorKind::Unavailable, true),
-        "no clock says how long ago: {error}"
-    );
+    assert_eq!(said, (ErrorKind::Unavailable, true), "no clock says how long ago: {error}");
     bench.clock.pass_ms(10_000);
     let error = bench.refused("binance_get_order", named).await;
     assert_eq!(error.kind(), ErrorKind::NotFound, "long over: {error}");
@@ -193,10 +183,7 @@ async fn unknown_exchange_time_sends_nothing() {
     let args = json!({"symbol": "SOLUSDT", "order_id": 28});
     let error = bench.refused("binance_cancel_order", args).await;
     assert!(error.message().starts_with("nothing was done: "), "{error}");
-    assert_eq!(
-        (bench.sent(), bench.events()),
-        (0, vec!["intent".to_owned(), "refused".to_owned()])
-    );
+    assert_eq!((bench.sent(), bench.events()), (0, vec!["intent".to_owned(), "refused".to_owned()]));
 }
 
 #[tokio::test]
@@ -206,12 +193,7 @@ async fn rate_limited_order_was_not_sent() {
     })
     .await;
     let error = bench.place().await.expect_err("refused");
-    assert!(
-        error
-            .message()
-            .starts_with("nothing was done: the exchange asked for a pause"),
-        "{error}"
-    );
+    assert!(error.message().starts_with("nothing was done: the exchange asked for a pause"), "{error}");
     assert_eq!(bench.events(), ["intent", "refused"]);
 }
 
@@ -219,10 +201,7 @@ async fn rate_limited_order_was_not_sent() {
 async fn expired_order_has_a_note() {
     let lapsed = bench(|asked| Reply::json(&order_json(asked, "EXPIRED"))).await;
     let answer = lapsed.place().await.expect("placed");
-    assert_eq!(
-        answer["note"],
-        "the order is EXPIRED: 0 of 0.1 was filled, and no more will be"
-    );
+    assert_eq!(answer["note"], "the order is EXPIRED: 0 of 0.1 was filled, and no more will be");
     let open = bench(|asked| Reply::json(&order_json(asked, "NEW"))).await;
     assert_eq!(open.place().await.expect("placed")["note"], Value::Null);
 }
@@ -247,56 +226,30 @@ async fn refusal_never_repeats_secrets() {
     );
     assert_eq!(bench.events(), ["intent", "refused"]);
     let larger = with(order(), json!({"quantity": "0.2"}));
-    let token = bench
-        .call("binance_place_order", larger.clone())
-        .await
-        .expect("preview")["preview_token"]
-        .clone();
-    let error = bench
-        .refused("binance_place_order", with(larger, json!({"preview_token": token})))
-        .await;
+    let token = bench.call("binance_place_order", larger.clone()).await.expect("preview")["preview_token"].clone();
+    let error = bench.refused("binance_place_order", with(larger, json!({"preview_token": token}))).await;
     assert_eq!(error.message(), "the exchange rejected the order");
 }
 
 #[tokio::test]
 async fn clock_offset_is_learnt_again_once() {
     let ahead = Arc::new(AtomicI64::new(0));
-    let bench = bench_with(
-        ahead.clone(),
-        Arc::new(|asked| Reply::json(&order_json(asked, "NEW"))),
-        |_| (),
-    )
-    .await;
+    let bench = bench_with(ahead.clone(), Arc::new(|asked| Reply::json(&order_json(asked, "NEW"))), |_| ()).await;
     bench.call("binance_get_account", json!({})).await.expect("account");
     // The exchange's clock jumps; the offset that was learnt is wrong now.
     ahead.store(30_000, Ordering::SeqCst);
     bench.place().await.expect("placed after learning the time again");
     assert_eq!(bench.sent(), 1, "the preview learnt it");
-    let counted = |path: &str| {
-        bench
-            .server
-            .asked()
-            .iter()
-            .filter(|asked| asked.path.ends_with(path))
-            .count()
-    };
+    let counted = |path: &str| bench.server.asked().iter().filter(|asked| asked.path.ends_with(path)).count();
     assert_eq!((counted("/time"), counted("/order/test")), (2, 2));
 }
 
 #[tokio::test]
 async fn persistent_clock_skew_is_explained() {
-    let bench = bench(|_| {
-        Reply::refusal(
-            -1021,
-            "Timestamp for this request was 1000ms ahead of the server's time.",
-        )
-    })
-    .await;
+    let bench =
+        bench(|_| Reply::refusal(-1021, "Timestamp for this request was 1000ms ahead of the server's time.")).await;
     let error = bench.place().await.expect_err("skew");
-    assert!(
-        error.message().contains("clock") && error.message().contains("1000ms ahead"),
-        "{error}"
-    );
+    assert!(error.message().contains("clock") && error.message().contains("1000ms ahead"), "{error}");
     assert_eq!(bench.sent(), 2, "tried once more: the exchange had not looked at it");
     assert_eq!(bench.events(), ["intent", "refused"]);
 }
@@ -340,9 +293,6 @@ async fn journal_keeps_the_callers_order_id() {
     let error = bench.refused("binance_cancel_order", args).await;
     assert!(error.message().contains("(symbol SOLUSDT, order_id 28)"), "{error}");
     for line in bench.journal() {
-        assert_eq!(
-            (&line["order_id"], &line["client_order_id"]),
-            (&json!(28), &Value::Null)
-        );
+        assert_eq!((&line["order_id"], &line["client_order_id"]), (&json!(28), &Value::Null));
     }
 }

@@ -41,11 +41,7 @@ pub fn search(common: &Common, args: &Search) -> anyhow::Result<ExitCode> {
                 gap["reason"].as_str().unwrap_or_default()
             ));
         }
-        if text.is_empty() {
-            "nothing found".to_owned()
-        } else {
-            text.trim_end().to_owned()
-        }
+        if text.is_empty() { "nothing found".to_owned() } else { text.trim_end().to_owned() }
     })
 }
 
@@ -67,9 +63,7 @@ pub fn call(common: &Common, args: &Call) -> anyhow::Result<ExitCode> {
         let tool = &args.tool;
         format!("the arguments are not JSON like this: tribune call {tool} '{{\"argument\": \"value\"}}'")
     })?;
-    ask(common, &args.tool, arguments, &args.output, |answer| {
-        serde_json::to_string_pretty(answer).unwrap_or_default()
-    })
+    ask(common, &args.tool, arguments, &args.output, |answer| serde_json::to_string_pretty(answer).unwrap_or_default())
 }
 
 fn ask(
@@ -116,10 +110,7 @@ fn needs_user(profile: &tribune_server::Profile, tool: &str) -> bool {
 /// On a terminal the answer is enough; only warnings are logged.
 pub(super) fn quiet(common: &Common) -> Common {
     let log = common.log.clone().filter(|log| !log.is_empty());
-    Common {
-        log: log.or_else(|| Some("warn".to_owned())),
-        ..common.clone()
-    }
+    Common { log: log.or_else(|| Some("warn".to_owned())), ..common.clone() }
 }
 
 pub(super) async fn run(

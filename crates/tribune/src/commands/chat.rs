@@ -42,11 +42,7 @@ pub fn run(common: &Common, args: &Args) -> anyhow::Result<ExitCode> {
         parts.people.upstreams.ready(FOREIGN_TOOLS_WITHIN).await;
         Ok::<_, anyhow::Error>(running)
     })?;
-    let mut talk = Talk {
-        service: parts.service.clone(),
-        conversation: args.conversation,
-        begin_new: args.new,
-    };
+    let mut talk = Talk { service: parts.service.clone(), conversation: args.conversation, begin_new: args.new };
     let outcome = if args.message.is_empty() {
         converse(&runtime, &parts, &mut talk)
     } else {
@@ -213,9 +209,7 @@ fn next_line(editor: &mut DefaultEditor, prompt: &str) -> anyhow::Result<Option<
 
 /// Removes control sequences: text of models and documents must not change the terminal.
 fn printable(text: &str) -> String {
-    text.chars()
-        .filter(|c| !c.is_control() || matches!(c, '\n' | '\t'))
-        .collect()
+    text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
 struct Silent;

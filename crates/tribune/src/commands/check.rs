@@ -73,11 +73,7 @@ pub fn run(common: &Common, as_json: bool) -> anyhow::Result<ExitCode> {
         "problems": problems,
     });
     print_either(as_json, &report, || lines.join("\n"))?;
-    Ok(if problems.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
-    })
+    Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 fn describe_source(source: &dyn Source) -> (Value, String) {
@@ -97,12 +93,8 @@ fn describe_source(source: &dyn Source) -> (Value, String) {
         Some(count) => plural(count, "document"),
         None => "not indexed yet".to_owned(),
     };
-    let line = format!(
-        "  {:<14} {} ({documents}) from {}",
-        facts.name,
-        facts.title,
-        origin.as_deref().unwrap_or_default()
-    );
+    let line =
+        format!("  {:<14} {} ({documents}) from {}", facts.name, facts.title, origin.as_deref().unwrap_or_default());
     (entry, line)
 }
 

@@ -35,9 +35,7 @@ pub fn run(common: &Common, host: Host) -> anyhow::Result<ExitCode> {
     }
     let needs_public = matches!(host, Host::Chatgpt | Host::Claude);
     if let Some(warning) = Reach::of(base).warning(base).filter(|_| needs_public) {
-        text.push_str(&format!(
-            "\nNote: {warning}\ndeploy/ has examples for nginx and Caddy.\n"
-        ));
+        text.push_str(&format!("\nNote: {warning}\ndeploy/ has examples for nginx and Caddy.\n"));
     }
     print(&text)?;
     Ok(ExitCode::SUCCESS)
@@ -45,13 +43,7 @@ pub fn run(common: &Common, host: Host) -> anyhow::Result<ExitCode> {
 
 /// The steps, what to paste, and the note.
 fn guide(host: connect::Host, base: &str, needs_token: bool) -> String {
-    let Guide {
-        name,
-        steps,
-        paste,
-        note,
-        ..
-    } = host.guide(base, needs_token);
+    let Guide { name, steps, paste, note, .. } = host.guide(base, needs_token);
     let mut text = format!("{name}. {steps}\n\n");
     let label_width = paste.iter().map(|(label, _)| label.len()).max().unwrap_or_default();
     for (label, pasted) in &paste {

@@ -86,10 +86,9 @@ fn once(chosen: &[Arc<DocumentsSource>], json: bool) -> anyhow::Result<ExitCode>
         let (line, vectors) = match embed_with_progress(corpus, &progress) {
             Ok(None) => (None, Value::Null),
             Ok(Some(made)) => (Some(embedded(&made)), embedded_json(&made)),
-            Err(EmbeddingError::Busy(_)) => (
-                Some("vectors are being made by another process".to_owned()),
-                json!({"elsewhere": true}),
-            ),
+            Err(EmbeddingError::Busy(_)) => {
+                (Some("vectors are being made by another process".to_owned()), json!({"elsewhere": true}))
+            }
             Err(error) => {
                 failed = true;
                 let problem = chain(&error.into());
@@ -211,10 +210,7 @@ fn summary(name: &str, report: &IndexReport, faults: &[&Fault]) -> String {
     );
     let skipped = report.summary.skipped;
     if skipped > 0 {
-        text.push_str(&format!(
-            "\n  {} skipped because the text is held already",
-            plural(skipped, "file")
-        ));
+        text.push_str(&format!("\n  {} skipped because the text is held already", plural(skipped, "file")));
     }
     // What was left out first: it matters more than what was taken with a warning.
     let left_out = faults.iter().filter(|fault| fault.skipped);
@@ -224,9 +220,7 @@ fn summary(name: &str, report: &IndexReport, faults: &[&Fault]) -> String {
     }
     // Where only new faults are shown, those shown before are not "more".
     let known = report.faults.len() - faults.len();
-    let more = report
-        .faults_in_all
-        .saturating_sub((known + faults.len().min(MAX_FAULTS_SHOWN)) as u64);
+    let more = report.faults_in_all.saturating_sub((known + faults.len().min(MAX_FAULTS_SHOWN)) as u64);
     if more > 0 && !faults.is_empty() {
         text.push_str(&format!("\n  and {} more", plural(more, "problem")));
     }

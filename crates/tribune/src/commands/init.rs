@@ -15,15 +15,10 @@ const FIRST_NOTE: &str = "---\ntitle: Welcome\ntags: [example]\n---\n\nThis fold
 pub fn run(common: &Common, args: &Init) -> anyhow::Result<ExitCode> {
     let file = common.config.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_FILE));
     if file.exists() && !args.force {
-        bail!(
-            "{} exists already; edit it, or replace it with `tribune init --force`",
-            file.display()
-        );
+        bail!("{} exists already; edit it, or replace it with `tribune init --force`", file.display());
     }
-    let folder = args
-        .folder
-        .to_str()
-        .context("the folder's name is not UTF-8 and cannot be written into the configuration")?;
+    let folder =
+        args.folder.to_str().context("the folder's name is not UTF-8 and cannot be written into the configuration")?;
     let quoted = toml::Value::String(folder.to_owned()).to_string();
     std::fs::write(&file, TEMPLATE.replace("\"{folder}\"", &quoted))
         .with_context(|| format!("{} cannot be written", file.display()))?;

@@ -72,13 +72,8 @@ pub fn chain(error: &anyhow::Error) -> String {
 /// Writes to standard output. A reader that stops reading (`| head`) is not an error.
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| {
-        if text.ends_with('\n') {
-            Ok(())
-        } else {
-            out.write_all(b"\n")
-        }
-    });
+    let written =
+        out.write_all(text.as_bytes()).and_then(|()| if text.ends_with('\n') { Ok(()) } else { out.write_all(b"\n") });
     match written.and_then(|()| out.flush()) {
         Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(()),
         other => other.map_err(Into::into),
@@ -94,10 +89,7 @@ fn print_either(as_json: bool, json: &Value, readable: impl FnOnce() -> String) 
 }
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    Ok(tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .on_thread_park(crate::allocator::give_back)
-        .build()?)
+    Ok(tokio::runtime::Builder::new_multi_thread().enable_all().on_thread_park(crate::allocator::give_back).build()?)
 }
 
 /// Waits for Ctrl-C or a service manager's signal.
@@ -118,11 +110,7 @@ async fn stop_asked() {
 
 /// `3 files`, `1 file`.
 fn plural(count: u64, noun: &str) -> String {
-    if count == 1 {
-        format!("1 {noun}")
-    } else {
-        format!("{count} {noun}s")
-    }
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
 /// Columns as wide as their widest cell: the first `names` aligned to the left, figures to the right.

@@ -34,15 +34,9 @@ impl Step {
 
 impl Progress {
     pub fn start() -> Self {
-        let target = if std::io::stderr().is_terminal() {
-            ProgressDrawTarget::stderr()
-        } else {
-            ProgressDrawTarget::hidden()
-        };
-        Self {
-            bars: MultiProgress::with_draw_target(target),
-            open: Mutex::default(),
-        }
+        let target =
+            if std::io::stderr().is_terminal() { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
+        Self { bars: MultiProgress::with_draw_target(target), open: Mutex::default() }
     }
 
     pub fn show(&self, source: &str, step: Step, done: u64, total: u64) {

@@ -31,9 +31,7 @@ async fn serve(config: &Config, args: &Serve, metrics: PrometheusHandle) -> anyh
         "this binary has no conformance fixtures; build it with `cargo build --features conformance`"
     );
     let wanted = args.listen.unwrap_or(config.listen);
-    let listener = TcpListener::bind(wanted)
-        .await
-        .map_err(|error| cannot_listen(wanted, &error))?;
+    let listener = TcpListener::bind(wanted).await.map_err(|error| cannot_listen(wanted, &error))?;
     let listen = listener.local_addr()?;
     let parts = compose(config, config.settings(listen, args.conformance), Mode::Server)?;
     let (service, corpora) = (parts.service.clone(), parts.corpora.clone());
@@ -98,10 +96,7 @@ fn cannot_listen(wanted: SocketAddr, error: &std::io::Error) -> anyhow::Error {
 pub fn stop_on_signal(service: Arc<Service>) {
     tokio::spawn(async move {
         stop_asked().await;
-        tracing::info!(
-            calls = service.calls.len(),
-            "stopping: calls under way are finished first"
-        );
+        tracing::info!(calls = service.calls.len(), "stopping: calls under way are finished first");
         service.stopping.cancel();
         stop_asked().await;
         std::process::exit(130);
@@ -149,10 +144,9 @@ fn welcome(config: &Config, service: &Service) -> String {
     }
     lines.push(String::new());
     lines.push(match &config.file {
-        Some(file) => format!(
-            "Configured by {}. `tribune connect chatgpt` shows what to paste into ChatGPT.",
-            file.display()
-        ),
+        Some(file) => {
+            format!("Configured by {}. `tribune connect chatgpt` shows what to paste into ChatGPT.", file.display())
+        }
         None => DEMO_NOTE.to_owned(),
     });
     lines.join("\n")

@@ -84,11 +84,7 @@ async fn list(tokens: &Tokens, as_json: bool) -> anyhow::Result<()> {
     if tokens.is_empty() {
         return print("There are no tokens. `tribune token create --user NAME` makes one.");
     }
-    let mut rows = vec![
-        ["ID", "USER", "CREATED", "LAST USED", "STATE", "LABEL"]
-            .map(str::to_owned)
-            .to_vec(),
-    ];
+    let mut rows = vec![["ID", "USER", "CREATED", "LAST USED", "STATE", "LABEL"].map(str::to_owned).to_vec()];
     let now = Timestamp::now();
     rows.extend(tokens.iter().map(|token| {
         vec![
@@ -110,10 +106,7 @@ async fn revoke(tokens: &Tokens, id: &str, as_json: bool) -> anyhow::Result<()> 
     if as_json {
         return print(&view(&token).to_string());
     }
-    print(&format!(
-        "The token {} of {} is revoked; running servers refuse it within a second.",
-        token.id, token.user
-    ))
+    print(&format!("The token {} of {} is revoked; running servers refuse it within a second.", token.id, token.user))
 }
 
 fn view(token: &KeptToken) -> Value {

@@ -88,9 +88,7 @@ async fn remove(users: &Users, name: &str) -> anyhow::Result<()> {
     if !users.remove(&name).await? {
         bail!("there is no user `{name}`; `tribune user list` shows all");
     }
-    print(&format!(
-        "{name} is removed and has no access any more. Tasks and conversations of {name} are kept."
-    ))
+    print(&format!("{name} is removed and has no access any more. Tasks and conversations of {name} are kept."))
 }
 
 async fn change_password(users: &Users, name: &str, file: Option<&Path>) -> anyhow::Result<()> {
@@ -99,9 +97,7 @@ async fn change_password(users: &Users, name: &str, file: Option<&Path>) -> anyh
     if !users.set_password(&name, hash).await? {
         bail!("there is no user `{name}`; `tribune user add {name}` adds one");
     }
-    print(&format!(
-        "{name} has a new password. Every session, token and grant of {name} has ended."
-    ))
+    print(&format!("{name} has a new password. Every session, token and grant of {name} has ended."))
 }
 
 fn named(name: &str) -> anyhow::Result<UserId> {

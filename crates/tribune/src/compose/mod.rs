@@ -54,13 +54,8 @@ impl Parts {
         #[expect(clippy::disallowed_methods, reason = "the composition root chooses the randomness")]
         let jitter: Jitter = Arc::new(fastrand::f64);
         // A command indexes before it asks, so it needs only what keeps live data coming.
-        self.service
-            .start(&jitter, |source| self.is_server || source.facts().live);
-        Ok(Running {
-            service: self.service.clone(),
-            people: self.people.clone(),
-            _exchange: exchange,
-        })
+        self.service.start(&jitter, |source| self.is_server || source.facts().live);
+        Ok(Running { service: self.service.clone(), people: self.people.clone(), _exchange: exchange })
     }
 }
 
@@ -138,20 +133,13 @@ impl Corpora {
             common,
         };
         let built = config.sources.iter().map(|source| source.build(&environment));
-        Ok(Self {
-            built: built.collect::<Result<_, _>>()?,
-            embedders: environment.embedders,
-        })
+        Ok(Self { built: built.collect::<Result<_, _>>()?, embedders: environment.embedders })
     }
 
     /// For commands that index and serve nothing.
     pub fn for_indexing(config: &Config) -> anyhow::Result<Self> {
         let settings = config.settings(config.listen, false);
         let links = Links::new(&settings.public_url);
-        Self::build(
-            config,
-            environment(config, links, Mode::Command),
-            Pool::for_background()?,
-        )
+        Self::build(config, environment(config, links, Mode::Command), Pool::for_background()?)
     }
 }

@@ -41,12 +41,7 @@ impl People {
             // Its address may hold a password.
             Backend::Postgres(_) => "PostgreSQL".to_owned(),
         };
-        Arc::new(TasksSource::new(
-            self.store.tasks(),
-            origin,
-            links,
-            Arc::new(SystemClock),
-        ))
+        Arc::new(TasksSource::new(self.store.tasks(), origin, links, Arc::new(SystemClock)))
     }
 
     /// Adds users and the agent to a service.
@@ -107,10 +102,7 @@ impl People {
 fn check_profile(service: &Service, name: &str) -> anyhow::Result<()> {
     let Some(profile) = service.profile(name) else {
         let known: Vec<&str> = service.profiles().map(|profile| profile.name()).collect();
-        bail!(
-            "agent.profile = \"{name}\" is not a profile; there are: {}",
-            known.join(", ")
-        );
+        bail!("agent.profile = \"{name}\" is not a profile; there are: {}", known.join(", "));
     };
     if profile.spec().admin {
         bail!(

@@ -155,10 +155,7 @@ pub(super) fn parse(text: &str, path: &Path, variables: &Variables) -> anyhow::R
     if variables::overlay(&mut table, variables)? {
         file = table.clone().try_into()?;
     }
-    Ok(Parsed {
-        file,
-        source_names: source_names(&table),
-    })
+    Ok(Parsed { file, source_names: source_names(&table) })
 }
 
 fn source_names(table: &toml::Table) -> Vec<(String, String)> {

@@ -84,10 +84,7 @@ impl Config {
             None => return Ok(None),
         };
         let text = std::fs::read_to_string(&path).with_context(|| {
-            format!(
-                "the configuration {} cannot be read; `tribune init` writes one",
-                path.display()
-            )
+            format!("the configuration {} cannot be read; `tribune init` writes one", path.display())
         })?;
         Self::parse(&text, &path, &variables::variables()).map(Some)
     }
@@ -115,20 +112,13 @@ impl Config {
             market.origin = Some("a simulated exchange".to_owned());
         }
         let config = Self::from_file(parsed, None, demo.dir())?;
-        Ok(Self {
-            demo: Some(Arc::new(demo)),
-            ..config
-        })
+        Ok(Self { demo: Some(Arc::new(demo)), ..config })
     }
 
     /// Only the sources of `[[sources]]`, which answer every caller alike.
     #[must_use]
     pub fn only_documents(self) -> Self {
-        Self {
-            market: None,
-            tasks: false,
-            ..self
-        }
+        Self { market: None, tasks: false, ..self }
     }
 
     fn from_file(parsed: Parsed, path: Option<PathBuf>, dir: &Path) -> anyhow::Result<Self> {
@@ -272,10 +262,7 @@ fn check_name(name: &str) -> anyhow::Result<()> {
         bail!("the name `{name}` does not fit: use up to 40 of a-z, 0-9, - and _, starting with a letter");
     }
     if RESERVED_NAMES.contains(&name) {
-        bail!(
-            "the name `{name}` is taken by Tribune itself (reserved: {})",
-            RESERVED_NAMES.join(", ")
-        );
+        bail!("the name `{name}` is taken by Tribune itself (reserved: {})", RESERVED_NAMES.join(", "));
     }
     Ok(())
 }

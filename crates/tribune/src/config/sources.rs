@@ -30,10 +30,7 @@ impl SourceConfig {
     pub fn kinds() -> Vec<(String, Vec<String>)> {
         let table = |kind: &str| {
             let text = |text: &str| toml::Value::String(text.to_owned());
-            toml::Table::from_iter([
-                ("kind".to_owned(), text(kind)),
-                ("\u{1}".to_owned(), toml::Value::Boolean(true)),
-            ])
+            toml::Table::from_iter([("kind".to_owned(), text(kind)), ("\u{1}".to_owned(), toml::Value::Boolean(true))])
         };
         let kinds = expected::<Self>(table("\u{1}"));
         let keys = |kind: String| (kind.clone(), expected::<Self>(table(&kind)));

@@ -15,10 +15,7 @@ fn fault(text: &str) -> String {
 #[test]
 fn paths_are_relative_to_the_file() {
     let config = parse("[[sources]]\nname = \"notes\"\nkind = \"documents\"\npath = \"n\"\n").expect("config");
-    assert_eq!(
-        (config.dir.as_path(), config.data_dir.as_path()),
-        (Path::new("dir"), Path::new("dir/tribune-data"))
-    );
+    assert_eq!((config.dir.as_path(), config.data_dir.as_path()), (Path::new("dir"), Path::new("dir/tribune-data")));
     assert_eq!(config.source_names, [("documents".to_owned(), "notes".to_owned())]);
 }
 
@@ -48,23 +45,11 @@ fn broken_toml_is_named_with_its_line() {
 fn what_cannot_be_meant_is_refused_with_the_fix() {
     for (text, told) in [
         ("[server]\nlisten = \"8080\"", "such as \"127.0.0.1:8080\""),
-        (
-            "[server]\npublic_url = \"tribune.example.org\"",
-            "such as \"https://tribune.example.org\"",
-        ),
+        ("[server]\npublic_url = \"tribune.example.org\"", "such as \"https://tribune.example.org\""),
         ("[server]\nkeep_alive_secs = 60", "between 1 and 15"),
-        (
-            "[[sources]]\nname = \"My Notes\"\nkind = \"documents\"\npath = \"x\"",
-            "a-z, 0-9",
-        ),
-        (
-            "[[sources]]\nname = \"full\"\nkind = \"documents\"\npath = \"x\"",
-            "reserved",
-        ),
-        (
-            "[[sources]]\nname = \"x\"\nkind = \"documnets\"\npath = \"x\"",
-            "did you mean `documents`?",
-        ),
+        ("[[sources]]\nname = \"My Notes\"\nkind = \"documents\"\npath = \"x\"", "a-z, 0-9"),
+        ("[[sources]]\nname = \"full\"\nkind = \"documents\"\npath = \"x\"", "reserved"),
+        ("[[sources]]\nname = \"x\"\nkind = \"documnets\"\npath = \"x\"", "did you mean `documents`?"),
     ] {
         assert!(fault(text).contains(told), "{}", fault(text));
     }
@@ -100,11 +85,7 @@ fn the_variables_overrides_the_file() {
 fn a_variable_that_sets_nothing_or_does_not_fit_is_named() {
     for (name, value, told) in [
         ("TRIBUNE_SERVER_LISTNE", "x", "did you mean TRIBUNE_SERVER_LISTEN?"),
-        (
-            "TRIBUNE_SERVER_SESSIONS",
-            "maybe",
-            "TRIBUNE_SERVER_SESSIONS=maybe does not fit",
-        ),
+        ("TRIBUNE_SERVER_SESSIONS", "maybe", "TRIBUNE_SERVER_SESSIONS=maybe does not fit"),
     ] {
         let variables = Variables::from([(name.to_owned(), value.to_owned())]);
         let error = Config::parse("", Path::new("t.toml"), &variables).expect_err("refused");
@@ -139,9 +120,7 @@ fn a_process_without_a_feed_needs_a_shared_cache() {
 #[test]
 fn variables_set_keys_of_several_sections() {
     let set = |text: &str, variables: &[(&str, &str)]| {
-        let variables = variables
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Config::parse(text, Path::new("tribune.toml"), &variables.collect())
     };
     let variables = [
@@ -179,31 +158,18 @@ fn every_setting_is_documented() {
         ("agent.servers".to_owned(), keys_of::<tribune_upstream::Config>()),
         ("market.trading".to_owned(), keys_of::<tribune_trading::Config>()),
     ];
-    sections.extend(
-        SECTIONS
-            .iter()
-            .map(|section| (section.name.to_owned(), (section.keys)())),
-    );
+    sections.extend(SECTIONS.iter().map(|section| (section.name.to_owned(), (section.keys)())));
     let kinds = SourceConfig::kinds();
     assert!(kinds.len() >= 2, "{kinds:?}");
     for (kind, _) in &kinds {
-        assert!(
-            REFERENCE.contains(&format!("`\"{kind}\"`")),
-            "docs/configuration.md lacks kind = \"{kind}\""
-        );
-        assert!(
-            INIT.contains(&format!("kind = \"{kind}\"")),
-            "init.toml lacks kind = \"{kind}\""
-        );
+        assert!(REFERENCE.contains(&format!("`\"{kind}\"`")), "docs/configuration.md lacks kind = \"{kind}\"");
+        assert!(INIT.contains(&format!("kind = \"{kind}\"")), "init.toml lacks kind = \"{kind}\"");
     }
     sections.extend(kinds);
     for (section, keys) in sections {
         assert!(!keys.is_empty(), "{section}");
         for key in keys {
-            assert!(
-                REFERENCE.contains(&format!("| `{key}` |")),
-                "docs/configuration.md lacks {section}.{key}"
-            );
+            assert!(REFERENCE.contains(&format!("| `{key}` |")), "docs/configuration.md lacks {section}.{key}");
             assert!(
                 INIT.contains(&format!("{key} = ")) || INIT.contains(&format!("[{section}.{key}]")),
                 "init.toml lacks {section}.{key}"
@@ -214,10 +180,7 @@ fn every_setting_is_documented() {
 
 #[test]
 fn init_file_loads_with_every_setting() {
-    let all_on: String = INIT
-        .lines()
-        .map(|line| format!("{}\n", line.strip_prefix("#:").unwrap_or(line)))
-        .collect();
+    let all_on: String = INIT.lines().map(|line| format!("{}\n", line.strip_prefix("#:").unwrap_or(line))).collect();
     for text in [INIT, &all_on] {
         let text = text.replace("{folder}", "notes");
         file::parse(&text, Path::new("tribune.toml"), &Variables::new()).expect("loads");
@@ -248,10 +211,7 @@ fn examples(folder: &Path, recursive: bool) -> Vec<(PathBuf, String)> {
             Some("toml") if recursive => found.push((path.clone(), text())),
             Some("md") => {
                 let text = text();
-                let blocks = text
-                    .split("```toml\n")
-                    .skip(1)
-                    .filter_map(|rest| rest.split("```").next());
+                let blocks = text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next());
                 found.extend(blocks.map(|block| (path.clone(), block.to_owned())));
             }
             _ => {}

@@ -24,12 +24,7 @@ pub(super) struct Section {
 }
 
 const fn section<T: DeserializeOwned>(name: &'static str, is_implied: bool) -> Section {
-    Section {
-        name,
-        keys: keys_of::<T>,
-        check: |table| table.try_into::<T>().map(drop),
-        is_implied,
-    }
+    Section { name, keys: keys_of::<T>, check: |table| table.try_into::<T>().map(drop), is_implied }
 }
 
 pub(super) const SECTIONS: [Section; 6] = [
@@ -46,9 +41,7 @@ pub(super) const SECTIONS: [Section; 6] = [
 pub fn variables() -> Variables {
     let readable =
         std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-    readable
-        .filter(|(name, value)| section_of(name).is_some() && !value.is_empty())
-        .collect()
+    readable.filter(|(name, value)| section_of(name).is_some() && !value.is_empty()).collect()
 }
 
 /// `TRIBUNE_CACHE_URL` is `url` of `cache`.
@@ -76,10 +69,7 @@ pub(super) fn overlay(table: &mut toml::Table, variables: &Variables) -> anyhow:
             let likeness = |known: &&String| (strsim::jaro_winkler(&key, known) * 1e6) as u64;
             let near = keys.iter().max_by_key(likeness).map(|key| key.to_uppercase());
             let near = near.unwrap_or_default();
-            bail!(
-                "{variable} is not a setting; did you mean {PREFIX}{}_{near}?",
-                name.to_uppercase()
-            );
+            bail!("{variable} is not a setting; did you mean {PREFIX}{}_{near}?", name.to_uppercase());
         }
         if TABLES.contains(&key.as_str()) {
             bail!("{variable} cannot set a whole table; write [{name}] `{key}` in the file");
@@ -88,9 +78,7 @@ pub(super) fn overlay(table: &mut toml::Table, variables: &Variables) -> anyhow:
             Ok(value) => value,
             Err(error) => bail!("{variable}={text} does not fit: {}", error.message()),
         };
-        let section = table
-            .entry(name)
-            .or_insert_with(|| toml::Value::Table(toml::Table::new()));
+        let section = table.entry(name).or_insert_with(|| toml::Value::Table(toml::Table::new()));
         if let Some(section) = section.as_table_mut() {
             section.insert(key, value);
             any = true;
@@ -111,9 +99,7 @@ fn fitting_value(section: &Section, key: &str, text: &str) -> Result<toml::Value
         text.parse().ok().map(toml::Value::Boolean),
         text.parse().ok().map(toml::Value::Integer),
         text.parse().ok().map(toml::Value::Float),
-        Some(toml::Value::Array(
-            items.map(|item| toml::Value::String(item.to_owned())).collect(),
-        )),
+        Some(toml::Value::Array(items.map(|item| toml::Value::String(item.to_owned())).collect())),
     ];
     let fitting = others.into_iter().flatten().find(|value| fits(value).is_ok());
     fitting.ok_or(error)
@@ -121,10 +107,7 @@ fn fitting_value(section: &Section, key: &str, text: &str) -> Result<toml::Value
 
 /// The keys of a section, in order, from its type: the error for an unknown key lists them.
 pub(super) fn keys_of<T: DeserializeOwned>() -> Vec<String> {
-    expected::<T>(toml::Table::from_iter([(
-        "\u{1}".to_owned(),
-        toml::Value::Boolean(true),
-    )]))
+    expected::<T>(toml::Table::from_iter([("\u{1}".to_owned(), toml::Value::Boolean(true))]))
 }
 
 /// What the error for `wrong` says it expected.

@@ -8,11 +8,7 @@ use serde_json::Value;
 use crate::support::binary;
 
 fn tribune(dir: &Path, args: &[&str]) -> Output {
-    Command::new(binary())
-        .current_dir(dir)
-        .args(args)
-        .output()
-        .expect("ran")
+    Command::new(binary()).current_dir(dir).args(args).output().expect("ran")
 }
 
 fn out(output: &Output) -> String {
@@ -41,23 +37,15 @@ fn help_texts_match_snapshots() {
 fn init_check_index_search_answer() {
     let dir = tempfile::tempdir().expect("a folder");
     let written = out(&tribune(dir.path(), &["init", "my notes"]));
-    assert!(
-        written.contains("wrote tribune.toml") && written.contains("made my notes"),
-        "{written}"
-    );
+    assert!(written.contains("wrote tribune.toml") && written.contains("made my notes"), "{written}");
     assert!(err(&tribune(dir.path(), &["init"])).contains("tribune init --force"));
     assert!(out(&tribune(dir.path(), &["check"])).contains("no problems found"));
-    std::fs::write(
-        dir.path().join("my notes/pump.md"),
-        "# The pump\n\nThe pump was mended by Ada.\n",
-    )
-    .expect("written");
+    std::fs::write(dir.path().join("my notes/pump.md"), "# The pump\n\nThe pump was mended by Ada.\n")
+        .expect("written");
     assert!(out(&tribune(dir.path(), &["index"])).starts_with("notes: 2 documents in the index (2 files read"));
-    let found: Value = serde_json::from_str(&out(&tribune(
-        dir.path(),
-        &["search", "who", "mended", "the", "pump", "--json"],
-    )))
-    .expect("JSON");
+    let found: Value =
+        serde_json::from_str(&out(&tribune(dir.path(), &["search", "who", "mended", "the", "pump", "--json"])))
+            .expect("JSON");
     assert_eq!(found["results"][0]["id"], "notes:pump.md");
     let called: Value = serde_json::from_str(&out(&tribune(
         dir.path(),
@@ -66,10 +54,7 @@ fn init_check_index_search_answer() {
     .expect("JSON");
     assert_eq!(called, found, "--json is exactly the tool's structured result");
     let fetched = out(&tribune(dir.path(), &["fetch", "notes:pump.md"]));
-    assert!(
-        fetched.starts_with("The pump\n") && fetched.contains("mended by Ada"),
-        "{fetched}"
-    );
+    assert!(fetched.starts_with("The pump\n") && fetched.contains("mended by Ada"), "{fetched}");
 }
 
 #[test]
@@ -78,33 +63,21 @@ fn command_errors_say_how_to_fix_them() {
     out(&tribune(dir.path(), &["init"]));
     for (args, told) in [
         (vec!["fetch", "notes:none"], "Document not found: notes:none"),
-        (
-            vec!["call", "nothing"],
-            "there is no tool `nothing`; there are: search, fetch",
-        ),
+        (vec!["call", "nothing"], "there is no tool `nothing`; there are: search, fetch"),
         (vec!["call", "search", "{oops"], "the arguments are not JSON"),
         (vec!["call", "search", "{}"], "the argument `query` is missing"),
         (vec!["index", "nots"], "there is no source `nots`; there are: notes"),
         (vec!["search", "x", "--profile", "p"], "there is no profile `p`"),
-        (
-            vec!["check", "--config", "none.toml"],
-            "none.toml cannot be read; `tribune init` writes one",
-        ),
+        (vec!["check", "--config", "none.toml"], "none.toml cannot be read; `tribune init` writes one"),
         (vec!["serve", "--log", "info,,=x"], "is not a level or filter"),
     ] {
         let message = err(&tribune(dir.path(), &args));
         assert!(message.contains(told), "{args:?}: {message}");
     }
-    std::fs::write(
-        dir.path().join("bad.toml"),
-        "[server]\nlisten = \"127.0.0.1:0\"\npubic_url = \"x\"\n",
-    )
-    .expect("written");
+    std::fs::write(dir.path().join("bad.toml"), "[server]\nlisten = \"127.0.0.1:0\"\npubic_url = \"x\"\n")
+        .expect("written");
     let message = err(&tribune(dir.path(), &["check", "--config", "bad.toml"]));
-    assert!(
-        message.contains("bad.toml:3:1") && message.contains("did you mean `public_url`?"),
-        "{message}"
-    );
+    assert!(message.contains("bad.toml:3:1") && message.contains("did you mean `public_url`?"), "{message}");
 }
 
 #[test]
@@ -112,10 +85,7 @@ fn connect_prints_what_to_paste() {
     let dir = tempfile::tempdir().expect("a folder");
     for (host, told) in [
         ("chatgpt", "MCP server URL  http://127.0.0.1:8080/mcp"),
-        (
-            "claude",
-            "claude mcp add --transport http tribune http://127.0.0.1:8080/mcp",
-        ),
+        ("claude", "claude mcp add --transport http tribune http://127.0.0.1:8080/mcp"),
         ("vscode", "\"type\": \"http\", \"url\": \"http://127.0.0.1:8080/mcp\""),
         ("cursor", "\"url\": \"http://127.0.0.1:8080/mcp\""),
     ] {
@@ -141,10 +111,7 @@ fn demo_questions_find_right_document_first() {
     let dir = tempfile::tempdir().expect("a folder");
     let questions = include_str!("../demo-questions.tsv");
     let mut asked = 0;
-    for line in questions
-        .lines()
-        .filter(|line| !line.trim().is_empty() && !line.starts_with('#'))
-    {
+    for line in questions.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#')) {
         let (question, expected) = line.split_once('\t').expect("question TAB id");
         let answer: Value =
             serde_json::from_str(&out(&tribune(dir.path(), &["search", question, "--json"]))).expect("JSON");

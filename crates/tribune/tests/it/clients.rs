@@ -19,16 +19,8 @@ const LEGACY: &str = "2025-11-25";
 const MODERN: &str = "2026-07-28";
 
 /// Proxy settings that would redirect a client's requests.
-const PROXY_VARIABLES: [&str; 8] = [
-    "http_proxy",
-    "HTTP_PROXY",
-    "https_proxy",
-    "HTTPS_PROXY",
-    "all_proxy",
-    "ALL_PROXY",
-    "no_proxy",
-    "NO_PROXY",
-];
+const PROXY_VARIABLES: [&str; 8] =
+    ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", "no_proxy", "NO_PROXY"];
 
 /// How a program ended, and its output.
 pub struct Ended {
@@ -96,13 +88,7 @@ impl Client {
             .arg(version)
             .args(target);
         let ended = run(&mut command);
-        assert_eq!(
-            ended.code,
-            Some(0),
-            "{} {mode:?} {version} {target:?}:\n{}",
-            self.script.display(),
-            ended.output
-        );
+        assert_eq!(ended.code, Some(0), "{} {mode:?} {version} {target:?}:\n{}", self.script.display(), ended.output);
     }
 
     fn check_http(&self, server: &TestServer, mode: Option<&str>, version: &str) {
@@ -134,11 +120,7 @@ pub fn node() -> PathBuf {
 
 /// Documents, the model and tasks, as for a local user.
 fn with_tasks() -> TestServer {
-    TestServer::builder()
-        .documents(&sample())
-        .model()
-        .tables("[store]")
-        .start()
+    TestServer::builder().documents(&sample()).model().tables("[store]").start()
 }
 
 #[test]
@@ -275,12 +257,8 @@ fn stdio_keeps_logs_off_standard_output() {
     pipe.send(&json!({"jsonrpc": "2.0", "id": "two", "method": "tools/list"}));
     let listed = pipe.receive();
     assert_eq!(listed["id"], "two", "{listed}");
-    let names: Vec<&Value> = listed["result"]["tools"]
-        .as_array()
-        .expect("tools")
-        .iter()
-        .map(|tool| &tool["name"])
-        .collect();
+    let names: Vec<&Value> =
+        listed["result"]["tools"].as_array().expect("tools").iter().map(|tool| &tool["name"]).collect();
     assert_eq!(names, ["search", "fetch", "find_related"]);
     pipe.send(&json!({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {
         "name": "search", "arguments": {"query": "beans"},

@@ -14,9 +14,7 @@ fn conformance_server() -> TestServer {
 fn passes(server: &TestServer, path: &str, selection: &[&str], checks: u32) {
     let mut command = Command::new(node());
     command
-        .arg(installed(
-            "node/node_modules/@modelcontextprotocol/conformance/dist/index.js",
-        ))
+        .arg(installed("node/node_modules/@modelcontextprotocol/conformance/dist/index.js"))
         .args(["server", "--url", &format!("{}{path}", server.url)])
         .args(selection)
         .current_dir(server.dir.path());

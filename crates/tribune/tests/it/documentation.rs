@@ -30,18 +30,14 @@ fn links(text: &str) -> impl Iterator<Item = &str> {
 
 /// The anchor that GitHub gives a heading.
 fn anchor(heading: &str) -> String {
-    let kept = heading
-        .chars()
-        .filter(|letter| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_'));
+    let kept = heading.chars().filter(|letter| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_'));
     kept.collect::<String>().trim().to_lowercase().replace(' ', "-")
 }
 
 fn has_anchor(file: &Path, wanted: &str) -> bool {
     let text = fs::read_to_string(file).expect("a document");
     let headings = text.lines().filter(|line| line.starts_with('#'));
-    headings
-        .map(|line| anchor(line.trim_start_matches('#')))
-        .any(|anchor| anchor == wanted)
+    headings.map(|line| anchor(line.trim_start_matches('#'))).any(|anchor| anchor == wanted)
 }
 
 #[test]
@@ -55,11 +51,7 @@ fn links_in_documents_resolve() {
                 path => file.parent().expect("a folder").join(path),
             };
             assert!(target.exists(), "{}: {link}", file.display());
-            assert!(
-                heading.is_empty() || has_anchor(&target, heading),
-                "{}: {link}",
-                file.display()
-            );
+            assert!(heading.is_empty() || has_anchor(&target, heading), "{}: {link}", file.display());
         }
     }
 }
@@ -85,9 +77,7 @@ fn values<'a>(configuration: &'a str, key: &str) -> Vec<&'a str> {
 
 /// Runs `tribune check` on a configuration, with its folders below `dir` and its secrets in the environment.
 fn check(dir: &Path, configuration: &str) -> Result<(), String> {
-    let configuration = configuration
-        .replace("\"/srv/", "\"srv/")
-        .replace("\"/var/lib/tribune\"", "\"data\"");
+    let configuration = configuration.replace("\"/srv/", "\"srv/").replace("\"/var/lib/tribune\"", "\"data\"");
     for folder in values(&configuration, "path") {
         fs::create_dir_all(dir.join(folder)).expect("a folder");
     }
@@ -102,11 +92,7 @@ fn check(dir: &Path, configuration: &str) -> Result<(), String> {
     if run.status.success() {
         return Ok(());
     }
-    Err(format!(
-        "{}{}",
-        String::from_utf8_lossy(&run.stdout),
-        String::from_utf8_lossy(&run.stderr)
-    ))
+    Err(format!("{}{}", String::from_utf8_lossy(&run.stdout), String::from_utf8_lossy(&run.stderr)))
 }
 
 #[test]

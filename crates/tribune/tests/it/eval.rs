@@ -59,14 +59,7 @@ fn garden(dir: &Path, name: &str) -> PathBuf {
     );
     write(
         "qrels/test.tsv",
-        &[
-            "query-id\tcorpus-id\tscore",
-            "q1\td1\t1",
-            "q1\td3\t2",
-            "q2\td4\t1",
-            "q3\td2\t1",
-            "q3\tgone\t1",
-        ],
+        &["query-id\tcorpus-id\tscore", "q1\td1\t1", "q1\td3\t2", "q2\td4\t1", "q3\td2\t1", "q3\tgone\t1"],
     );
     write("qrels/dev.tsv", &["query-id\tcorpus-id\tscore", "q2\td4\t1"]);
     folder
@@ -94,30 +87,18 @@ fn second_eval_run_reuses_the_index() {
     near("recall@100", (1.0 + 1.0 + 0.5) / 3.0);
     near("mrr@10", 1.0);
     assert_eq!(first["dataset"], "garden");
-    assert_eq!(
-        (&first["documents"], &first["passages"], &first["queries"]),
-        (&json!(4), &json!(4), &json!(3))
-    );
+    assert_eq!((&first["documents"], &first["passages"], &first["queries"]), (&json!(4), &json!(4), &json!(3)));
     assert_eq!((&first["embedder"], &first["legs"]), (&json!("none"), &json!("words")));
     for name in ["p50_ms", "p99_ms", "index_secs", "embed_secs"] {
         assert!(first[name].as_f64().is_some_and(|value| value >= 0.0), "{name}");
     }
     let note = first["notes"][0].as_str().expect("a note");
-    assert!(
-        note.starts_with("1 of 5 relevant documents are not in the corpus (such as `gone`)"),
-        "{note}"
-    );
+    assert!(note.starts_with("1 of 5 relevant documents are not in the corpus (such as `gone`)"), "{note}");
 
-    let index = std::fs::read_dir(dir.path().join("tribune-data/eval"))
-        .expect("kept")
-        .flatten();
+    let index = std::fs::read_dir(dir.path().join("tribune-data/eval")).expect("kept").flatten();
     let kept: Vec<PathBuf> = index.map(|entry| entry.path().join("words/v2/meta.json")).collect();
     let [meta] = kept.as_slice() else { panic!("{kept:?}") };
-    let made = || {
-        std::fs::metadata(meta)
-            .and_then(|file| file.modified())
-            .expect("an index")
-    };
+    let made = || std::fs::metadata(meta).and_then(|file| file.modified()).expect("an index");
     let before = made();
     let second = figures(dir.path(), &args);
     assert_eq!(made(), before, "nothing was indexed again");
@@ -132,16 +113,7 @@ fn eval_prints_table_and_writes_files() {
     garden(dir.path(), "garden");
     let text = out(&eval(
         dir.path(),
-        &[
-            "--beir",
-            "garden",
-            "--embedder",
-            "none",
-            "--per-query",
-            "each.jsonl",
-            "--run",
-            "run.txt",
-        ],
+        &["--beir", "garden", "--embedder", "none", "--per-query", "each.jsonl", "--run", "run.txt"],
     ));
     let mut lines = text.lines();
     assert_eq!(
@@ -154,21 +126,12 @@ fn eval_prints_table_and_writes_files() {
     assert!(text.contains("note: garden: 1 of 5 relevant documents"), "{text}");
 
     let each = std::fs::read_to_string(dir.path().join("each.jsonl")).expect("written");
-    let each: Vec<Value> = each
-        .lines()
-        .map(|line| serde_json::from_str(line).expect("JSON"))
-        .collect();
+    let each: Vec<Value> = each.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     assert_eq!(each.len(), 3);
-    assert_eq!(
-        (&each[0]["query"], &each[0]["found"]),
-        (&json!("q1"), &json!(["d1", "d3"]))
-    );
+    assert_eq!((&each[0]["query"], &each[0]["found"]), (&json!("q1"), &json!(["d1", "d3"])));
     assert_eq!((&each[1]["ndcg@10"], &each[1]["mrr@10"]), (&json!(1.0), &json!(1.0)));
     let run = std::fs::read_to_string(dir.path().join("run.txt")).expect("written");
-    assert!(
-        run.starts_with("q1 Q0 d1 1 2 tribune\nq1 Q0 d3 2 1 tribune\nq2 Q0 d4 1 1 tribune\n"),
-        "{run}"
-    );
+    assert!(run.starts_with("q1 Q0 d1 1 2 tribune\nq1 Q0 d3 2 1 tribune\nq2 Q0 d4 1 1 tribune\n"), "{run}");
 }
 
 #[test]
@@ -181,10 +144,7 @@ fn eval_averages_datasets_and_selects_split() {
     assert_eq!(both["mean"]["ndcg@10"], both["datasets"][0]["ndcg@10"]);
     let dev = figures(dir.path(), &["--beir", "one", "--embedder", "none", "--split", "dev"]);
     assert_eq!((&dev["queries"], &dev["ndcg@10"]), (&json!(1), &json!(1.0)));
-    let quick = figures(
-        dir.path(),
-        &["--beir", "one", "--embedder", "none", "--limit-queries", "1"],
-    );
+    let quick = figures(dir.path(), &["--beir", "one", "--embedder", "none", "--limit-queries", "1"]);
     assert_eq!(quick["queries"], 1);
 }
 
@@ -207,16 +167,9 @@ fn concurrent_eval_runs_succeed() {
     let start = |more: &[&str]| {
         let args = [&["--beir", "garden", "--embedder", "none", "--json"], more].concat();
         let mut command = command(dir.path(), &args);
-        command
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("started")
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("started")
     };
-    let running: Vec<_> = [&[][..], &["--fresh"], &[], &["--fresh"]]
-        .into_iter()
-        .map(start)
-        .collect();
+    let running: Vec<_> = [&[][..], &["--fresh"], &[], &["--fresh"]].into_iter().map(start).collect();
     for run in running {
         let output = run.wait_with_output().expect("ran");
         let found: Value = serde_json::from_str(&out(&output)).expect("JSON");
@@ -235,18 +188,9 @@ fn eval_floor_and_errors_fail_with_advice() {
     assert!(err(&low).contains("below the floor of 0.99"));
     for (args, told) in [
         (vec!["--beir", "nowhere"], "--beir names the folder of a dataset"),
-        (
-            vec!["--beir", "garden", "--split", "train"],
-            "choose with --split one of: dev, test",
-        ),
-        (
-            vec!["--beir", "garden", "--embedder", "bert"],
-            "there is no model `bert`",
-        ),
-        (
-            vec!["--beir", "garden", "--embedder", "none", "--legs", "meaning"],
-            "ranking by meaning needs a model",
-        ),
+        (vec!["--beir", "garden", "--split", "train"], "choose with --split one of: dev, test"),
+        (vec!["--beir", "garden", "--embedder", "bert"], "there is no model `bert`"),
+        (vec!["--beir", "garden", "--embedder", "none", "--legs", "meaning"], "ranking by meaning needs a model"),
         (
             vec!["--beir", "garden", "--embedder", "none", "--against", "minilm:words"],
             "--against names what is measured anyway",
@@ -254,64 +198,39 @@ fn eval_floor_and_errors_fail_with_advice() {
         (vec!["--beir", "garden", "--floor", "80"], "between 0 and 1"),
         (vec!["--beir", "garden", "--queries", "q.tsv"], "cannot be used with"),
         (vec![], "required arguments"),
-        (
-            vec!["--queries", "none.tsv"],
-            "none.tsv cannot be read; it is the list of questions",
-        ),
+        (vec!["--queries", "none.tsv"], "none.tsv cannot be read; it is the list of questions"),
     ] {
         let message = err(&eval(dir.path(), &args));
         assert!(message.contains(told), "{args:?}: {message}");
     }
     std::fs::write(folder.join("corpus.jsonl"), "not JSON\n").expect("written");
     let message = err(&eval(dir.path(), &none));
-    assert!(
-        message.contains("holds no documents (corpus.jsonl:1: is not valid JSON"),
-        "{message}"
-    );
+    assert!(message.contains("holds no documents (corpus.jsonl:1: is not valid JSON"), "{message}");
 }
 
 #[test]
 fn own_questions_run_on_configured_sources() {
     let dir = tempfile::tempdir().expect("a folder");
-    let init = Command::new(binary())
-        .current_dir(dir.path())
-        .arg("init")
-        .output()
-        .expect("ran");
+    let init = Command::new(binary()).current_dir(dir.path()).arg("init").output().expect("ran");
     assert!(init.status.success());
     let note = |name: &str, text: &str| std::fs::write(dir.path().join("notes").join(name), text).expect("written");
     note("pump.md", "# The pump\n\nThe pump was mended by Ada.\n");
-    note(
-        "show.md",
-        "# The show\n\nBertha grew the heaviest marrow. The pump was shown too.\n",
-    );
+    note("show.md", "# The show\n\nBertha grew the heaviest marrow. The pump was shown too.\n");
     std::fs::write(
         dir.path().join("questions.tsv"),
         "who mended the pump\tnotes:pump.md\nheaviest marrow\tshow.md\npump\tshow.md\nhens\tgone.md\n",
     )
     .expect("written");
     let found = figures(dir.path(), &["--queries", "questions.tsv"]);
-    assert_eq!(
-        (&found["queries"], &found["hits@1"], &found["hits@10"]),
-        (&json!(4), &json!(0.5), &json!(0.75))
-    );
+    assert_eq!((&found["queries"], &found["hits@1"], &found["hits@10"]), (&json!(4), &json!(0.5), &json!(0.75)));
     let misses = found["misses"].as_array().expect("misses");
     assert_eq!(misses.len(), 2);
-    assert_eq!(
-        misses[0]["expected"],
-        json!([{"id": "notes:show.md", "rank": 2, "held": true}])
-    );
-    assert_eq!(
-        misses[1]["expected"],
-        json!([{"id": "gone.md", "rank": null, "held": false}])
-    );
+    assert_eq!(misses[0]["expected"], json!([{"id": "notes:show.md", "rank": 2, "held": true}]));
+    assert_eq!(misses[1]["expected"], json!([{"id": "gone.md", "rank": null, "held": false}]));
     let low = eval(dir.path(), &["--queries", "questions.tsv", "--floor", "0.88"]);
     let told = String::from_utf8_lossy(&low.stdout);
     assert_eq!(low.status.code(), Some(1), "{told}");
-    assert!(
-        told.contains("line 3: pump") && told.contains("notes:show.md came as number 2"),
-        "{told}"
-    );
+    assert!(told.contains("line 3: pump") && told.contains("notes:show.md came as number 2"), "{told}");
     assert!(told.contains("gone.md is in no source"), "{told}");
 }
 
@@ -349,10 +268,7 @@ fn models_are_compared_on_same_queries() {
     let dir = tempfile::tempdir().expect("dir");
     let garden = garden(dir.path(), "garden");
     let garden = garden.to_str().expect("a path");
-    let compared = figures(
-        dir.path(),
-        &["--beir", garden, "--embedder", "minilm", "--against", "static:meaning"],
-    );
+    let compared = figures(dir.path(), &["--beir", garden, "--embedder", "minilm", "--against", "static:meaning"]);
     assert_eq!(compared["embedder"], "minilm");
     assert_eq!(compared["against"]["embedder"], "static");
     assert_eq!(compared["against"]["legs"], "meaning");

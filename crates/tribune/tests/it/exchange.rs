@@ -36,10 +36,7 @@ impl Simulator {
     pub fn serve(&self) -> TestServer {
         let server = TestServer::builder()
             .documents(&[("housing.md", "# Housing\n\nA budget speech on housing and rail.\n")])
-            .tables(&format!(
-                "[market]\nrest_url = \"{}\"\nsymbols = [\"BTCUSDT\"]",
-                self.url
-            ))
+            .tables(&format!("[market]\nrest_url = \"{}\"\nsymbols = [\"BTCUSDT\"]", self.url))
             .start();
         wait_for("a live book", || {
             let book = server.call("binance_orderbook_l1", json!({"symbol": "BTCUSDT"}));

@@ -14,9 +14,7 @@ use crate::support::{PATIENCE, TestServer, binary, exit_code, sample, signal, wa
 
 /// That the watcher reports each change, rather than the comparison once a minute, is tested beside it.
 fn finds(server: &TestServer, query: &str, expected: &[&str]) {
-    wait_for(&format!("{query} in {expected:?}"), || {
-        search_ids(server, query) == expected
-    });
+    wait_for(&format!("{query} in {expected:?}"), || search_ids(server, query) == expected);
 }
 
 /// Saves like most editors: writes a new file and renames it.
@@ -61,11 +59,7 @@ fn running_server_follows_every_file_change() {
     finds(&server, "dahlia", &[]);
     fs::remove_dir_all(docs.join("deeper")).expect("removed");
     finds(&server, "gentian", &[]);
-    assert_eq!(
-        search_ids(&server, "beans"),
-        ["docs:beans.md"],
-        "what did not change is still there"
-    );
+    assert_eq!(search_ids(&server, "beans"), ["docs:beans.md"], "what did not change is still there");
 }
 
 #[test]
@@ -76,11 +70,7 @@ fn removed_folder_is_followed_again() {
     let reason = |server: &TestServer| server.get("/readyz", &[]).json()["sources"][0]["reason"].to_string();
     wait_for("the reason", || reason(&server).contains("does not exist"));
     assert_eq!(server.get("/readyz", &[]).json()["sources"][0]["status"], "degraded");
-    assert_eq!(
-        search_ids(&server, "beans"),
-        ["docs:beans.md"],
-        "the last index serves meanwhile"
-    );
+    assert_eq!(search_ids(&server, "beans"), ["docs:beans.md"], "the last index serves meanwhile");
     fs::create_dir(&docs).expect("made");
     fs::write(docs.join("again.md"), "hyacinth again").expect("written");
     finds(&server, "hyacinth", &["docs:again.md"]);
@@ -110,9 +100,7 @@ fn single_file_and_linked_source_are_followed() {
         .at_once()
         .start();
     let dir = server.dir.path();
-    wait_for("the first source", || {
-        server.get("/readyz", &[]).json()["sources"][0]["status"] == "ready"
-    });
+    wait_for("the first source", || server.get("/readyz", &[]).json()["sources"][0]["status"] == "ready");
     fs::write(dir.join("one.md"), "larkspur alone").expect("written");
     fs::create_dir(dir.join("first")).expect("made");
     fs::write(dir.join("first/m.md"), "magnolia").expect("written");
@@ -136,15 +124,8 @@ fn single_file_and_linked_source_are_followed() {
 #[test]
 fn watch_false_does_not_follow() {
     // The first indexes once at its start; the second does not index at all.
-    let indexes_at_start = TestServer::builder()
-        .documents(&sample())
-        .server("watch = false")
-        .start();
-    let never_indexes = TestServer::builder()
-        .documents(&sample())
-        .server("auto_index = false")
-        .at_once()
-        .start();
+    let indexes_at_start = TestServer::builder().documents(&sample()).server("watch = false").start();
+    let never_indexes = TestServer::builder().documents(&sample()).server("auto_index = false").at_once().start();
     assert!(index(&never_indexes).status.success());
     never_indexes.wait_ready();
     for server in [indexes_at_start, never_indexes] {
@@ -163,9 +144,7 @@ fn answers_never_mix_index_versions() {
     let server = TestServer::start();
     let docs = server.dir.path().join("docs");
     let batch = |generation: usize| -> String {
-        (0..45)
-            .map(|n| format!("{{\"id\":\"b{n}\",\"text\":\"batch of state g{generation} here\"}}\n"))
-            .collect()
+        (0..45).map(|n| format!("{{\"id\":\"b{n}\",\"text\":\"batch of state g{generation} here\"}}\n")).collect()
     };
     replace(&docs.join("batch.jsonl"), &batch(0));
     wait_for("the batch", || search_ids(&server, "batch").len() == 10);
@@ -188,10 +167,7 @@ fn answers_never_mix_index_versions() {
 
 #[test]
 fn second_index_run_waits_for_first() {
-    let server = TestServer::builder()
-        .documents(&sample())
-        .server("watch = false")
-        .start();
+    let server = TestServer::builder().documents(&sample()).server("watch = false").start();
     let rows: String = (0..60_000)
         .map(|n| format!("{{\"id\":\"r{n}\",\"text\":\"many rows of text number {n} with some more words\"}}\n"))
         .collect();
@@ -218,11 +194,7 @@ fn second_index_run_waits_for_first() {
         assert_eq!(report[0]["documents"], 60_004);
         read += report[0]["files_read"].as_u64().expect("a number");
     }
-    assert_eq!(
-        (waited, read),
-        (1, 1),
-        "one read it, the other waited and found it done"
-    );
+    assert_eq!((waited, read), (1, 1), "one read it, the other waited and found it done");
 }
 
 /// `tribune index --watch`, its lines as they come.
@@ -243,10 +215,8 @@ impl Watching {
             .spawn()
             .expect("started");
         let (lines, out) = mpsc::channel();
-        let outs: [Box<dyn std::io::Read + Send>; 2] = [
-            Box::new(child.stdout.take().expect("stdout")),
-            Box::new(child.stderr.take().expect("stderr")),
-        ];
+        let outs: [Box<dyn std::io::Read + Send>; 2] =
+            [Box::new(child.stdout.take().expect("stdout")), Box::new(child.stderr.take().expect("stderr"))];
         for stream in outs {
             let lines = lines.clone();
             std::thread::spawn(move || {
@@ -296,24 +266,15 @@ fn index_watch_prints_one_line_per_update() {
     let docs = dir.path().join("docs");
     let watching = Watching::start(&dir.path().join("tribune.toml"), &[]);
     let line = watching.line();
-    assert!(
-        line.starts_with("docs: 1 document in the index (1 file read, 0 unchanged, 0 removed"),
-        "{line}"
-    );
+    assert!(line.starts_with("docs: 1 document in the index (1 file read, 0 unchanged, 0 removed"), "{line}");
     fs::write(docs.join("latin.txt"), b"caf\xe9").expect("written");
     let line = watching.line();
-    assert!(
-        line.starts_with("docs: 1 document in the index (1 file read, 1 unchanged, 0 removed"),
-        "{line}"
-    );
+    assert!(line.starts_with("docs: 1 document in the index (1 file read, 1 unchanged, 0 removed"), "{line}");
     let line = watching.line();
     assert!(line.starts_with("  latin.txt: is not UTF-8"), "{line}");
     fs::rename(docs.join("a.md"), docs.join("b.md")).expect("renamed");
     let line = watching.line();
-    assert!(
-        line.starts_with("docs: 1 document in the index (1 file read, 1 unchanged, 1 removed"),
-        "{line}"
-    );
+    assert!(line.starts_with("docs: 1 document in the index (1 file read, 1 unchanged, 1 removed"), "{line}");
     // Reads, other file types and hidden files cause no update.
     fs::write(docs.join("picture.png"), "not a document").expect("written");
     fs::write(docs.join(".hidden.md"), "hidden").expect("written");
@@ -323,10 +284,7 @@ fn index_watch_prints_one_line_per_update() {
 
     let watching = Watching::start(&dir.path().join("tribune.toml"), &["docs", "--json"]);
     let first: Value = serde_json::from_str(&watching.line()).expect("JSON");
-    assert_eq!(
-        (&first["source"], &first["files_unchanged"]),
-        (&json!("docs"), &json!(2))
-    );
+    assert_eq!((&first["source"], &first["files_unchanged"]), (&json!("docs"), &json!(2)));
     fs::remove_file(docs.join("b.md")).expect("removed");
     let second: Value = serde_json::from_str(&watching.line()).expect("JSON");
     assert_eq!((&second["files_removed"], &second["faults"]), (&json!(1), &json!([])));
@@ -341,20 +299,11 @@ fn watching_survives_a_full_disk() {
     let watching = Watching::start(&dir.path().join("tribune.toml"), &[]);
     assert!(watching.line().starts_with("docs: 1 document"));
     let rows: String = (0..100_000u64)
-        .map(|n| {
-            format!(
-                "{{\"id\":\"r{n}\",\"text\":\"unlike rows {} {}\"}}\n",
-                n * 7919,
-                n * 104_729
-            )
-        })
+        .map(|n| format!("{{\"id\":\"r{n}\",\"text\":\"unlike rows {} {}\"}}\n", n * 7919, n * 104_729))
         .collect();
     fs::write(docs.join("many.jsonl"), rows).expect("written");
     let line = watching.line();
-    assert!(
-        line.contains("the disk is full") && line.contains("the previous index keeps serving"),
-        "{line}"
-    );
+    assert!(line.contains("the disk is full") && line.contains("the previous index keeps serving"), "{line}");
     fs::remove_file(docs.join("many.jsonl")).expect("removed");
     fs::write(docs.join("b.md"), "bravo").expect("written");
     let line = watching.line();

@@ -32,9 +32,7 @@ fn proxied_caller_reads_only_shared_data() {
         let stranger = Person::with(&server, &[(header, "203.0.113.7")]);
         assert_eq!(stranger.tools(), ["search", "fetch", "find_related"], "{header}");
         for tool in TASK_TOOLS {
-            let fault = stranger
-                .try_call(tool, &json!({"task_id": mine, "title": "x"}))
-                .expect_err(tool);
+            let fault = stranger.try_call(tool, &json!({"task_id": mine, "title": "x"})).expect_err(tool);
             assert!(fault.starts_with("UNAUTHORIZED: "), "{fault}");
             assert!(fault.contains("tribune token create --user NAME"), "{fault}");
         }
@@ -43,16 +41,9 @@ fn proxied_caller_reads_only_shared_data() {
     let found = stranger.call("search", &json!({"query": "lawn tasks"}));
     assert_eq!(found["results"], json!([]));
     assert!(
-        !stranger.call("search", &json!({"query": "runner beans"}))["results"]
-            .as_array()
-            .expect("results")
-            .is_empty()
+        !stranger.call("search", &json!({"query": "runner beans"}))["results"].as_array().expect("results").is_empty()
     );
-    assert!(
-        stranger
-            .try_call("fetch", &json!({"id": format!("task:{mine}")}))
-            .is_err()
-    );
+    assert!(stranger.try_call("fetch", &json!({"id": format!("task:{mine}")})).is_err());
     assert_eq!(stranger.get(&format!("/data/task:{mine}")).status, 404);
     for answer in [
         stranger.get("/conversations"),
@@ -60,21 +51,11 @@ fn proxied_caller_reads_only_shared_data() {
         stranger.post("/chat", &json!({"message": "hello"})),
     ] {
         assert_eq!(answer.status, 401, "{}", answer.body);
-        assert!(
-            answer.header("www-authenticate").starts_with("Bearer"),
-            "{:?}",
-            answer.headers
-        );
+        assert!(answer.header("www-authenticate").starts_with("Bearer"), "{:?}", answer.headers);
     }
     // Neither the list nor the instructions reveal tools for users.
     let discovered = stranger.modern("server/discover", json!({})).json();
-    assert!(
-        !discovered["result"]["instructions"]
-            .as_str()
-            .expect("instructions")
-            .contains("task"),
-        "{discovered}"
-    );
+    assert!(!discovered["result"]["instructions"].as_str().expect("instructions").contains("task"), "{discovered}");
     let listed = stranger.modern("tools/list", json!({})).json();
     assert_eq!(listed["result"]["cacheScope"], "private", "{listed}");
     assert!(!listed.to_string().contains("Your tasks"), "{listed}");
@@ -95,16 +76,11 @@ fn foreign_host_or_origin_is_not_local() {
         [("origin", "null"), ("accept", "*/*")],
         [("via", "1.1 tunnel"), ("accept", "*/*")],
     ] {
-        assert_eq!(
-            Person::with(&server, &headers).tools(),
-            ["search", "fetch", "find_related"],
-            "{headers:?}"
-        );
+        assert_eq!(Person::with(&server, &headers).tools(), ["search", "fetch", "find_related"], "{headers:?}");
     }
-    for headers in [
-        [("host", "localhost"), ("accept", "*/*")],
-        [("origin", "http://localhost:3000"), ("accept", "*/*")],
-    ] {
+    for headers in
+        [[("host", "localhost"), ("accept", "*/*")], [("origin", "http://localhost:3000"), ("accept", "*/*")]]
+    {
         assert_eq!(Person::with(&server, &headers).tools().len(), 8, "{headers:?}");
     }
 }
@@ -119,11 +95,7 @@ fn public_url_makes_callers_anonymous() {
     let anyone = Person::with(&server, &[("host", "tribune.example.org")]);
     assert_eq!(anyone.tools(), ["search", "fetch", "find_related"]);
     assert_eq!(Person::local(&server).tools(), ["search", "fetch", "find_related"]);
-    wait_for("the log", || {
-        server
-            .log()
-            .contains("anyone who reaches https://tribune.example.org can read")
-    });
+    wait_for("the log", || server.log().contains("anyone who reaches https://tribune.example.org can read"));
     let ann = Person::new(&server, "ann");
     ann.add("Mow the lawn");
     assert_eq!(ann.titles(), ["Mow the lawn"]);
@@ -131,25 +103,15 @@ fn public_url_makes_callers_anonymous() {
 
 #[test]
 fn public_listener_allows_reads_and_warns() {
-    let server = TestServer::builder()
-        .documents(&sample())
-        .tables("[store]")
-        .arg("--listen")
-        .arg("0.0.0.0:0")
-        .start();
+    let server = TestServer::builder().documents(&sample()).tables("[store]").arg("--listen").arg("0.0.0.0:0").start();
     assert_eq!(Person::local(&server).tools(), ["search", "fetch", "find_related"]);
-    wait_for("the log", || {
-        server.log().contains("can read shared data, and nothing else")
-    });
+    wait_for("the log", || server.log().contains("can read shared data, and nothing else"));
     assert_eq!(Person::new(&server, "ann").tools().len(), 8);
 }
 
 #[test]
 fn required_auth_refuses_anonymous_callers() {
-    let server = TestServer::builder()
-        .documents(&sample())
-        .tables("[store]\n[auth]\nrequired = true")
-        .start();
+    let server = TestServer::builder().documents(&sample()).tables("[store]\n[auth]\nrequired = true").start();
     let nobody = Person::local(&server);
     for answer in [
         nobody.modern("tools/list", json!({})),
@@ -164,11 +126,7 @@ fn required_auth_refuses_anonymous_callers() {
     }
     let page = server.get("/", &[("accept", "text/html")]);
     assert_eq!(page.status, 200);
-    assert!(
-        page.body.contains("API token") && !page.body.contains("docs"),
-        "{}",
-        page.body
-    );
+    assert!(page.body.contains("API token") && !page.body.contains("docs"), "{}", page.body);
     assert_eq!(server.get("/healthz", &[]).status, 200);
     let ann = Person::new(&server, "ann");
     assert_eq!(ann.get("/data/docs:beans.md").status, 200);
@@ -179,19 +137,8 @@ fn required_auth_refuses_anonymous_callers() {
 #[test]
 fn token_is_hashed_dated_and_revocable() {
     let server = with_store();
-    let (out, err) = tribune(
-        &server,
-        &[
-            "token",
-            "create",
-            "--user",
-            "ann",
-            "--label",
-            "her laptop",
-            "--expires-days",
-            "30",
-        ],
-    );
+    let (out, err) =
+        tribune(&server, &["token", "create", "--user", "ann", "--label", "her laptop", "--expires-days", "30"]);
     let secret = out.trim();
     assert!(secret.starts_with("tribune_") && secret.len() > 70, "{secret}");
     assert!(err.contains("shown this once"), "{err}");
@@ -200,11 +147,7 @@ fn token_is_hashed_dated_and_revocable() {
         if path.is_file() {
             let content = fs::read(&path).expect("a file");
             let secret = secret.as_bytes();
-            assert!(
-                !content.windows(secret.len()).any(|part| part == secret),
-                "{}",
-                path.display()
-            );
+            assert!(!content.windows(secret.len()).any(|part| part == secret), "{}", path.display());
         }
     }
     let list = || -> Vec<Value> {
@@ -212,10 +155,7 @@ fn token_is_hashed_dated_and_revocable() {
         serde_json::from_str(&out).expect("JSON")
     };
     let before = list();
-    assert_eq!(
-        (before.len(), &before[0]["user"], &before[0]["last_used"]),
-        (1, &json!("ann"), &Value::Null)
-    );
+    assert_eq!((before.len(), &before[0]["user"], &before[0]["last_used"]), (1, &json!("ann"), &Value::Null));
     let ann = Person::with_token(&server, secret);
     ann.add("Mow the lawn");
     wait_for("the use to be noted", || !list()[0]["last_used"].is_null());
@@ -228,11 +168,7 @@ fn token_is_hashed_dated_and_revocable() {
     wait_for("the revocation", || ann.modern("tools/list", json!({})).status == 401);
     let refused = ann.modern("tools/list", json!({}));
     assert_eq!(refused.status, 401, "{}", refused.body);
-    assert!(
-        refused.header("www-authenticate").contains("invalid_token"),
-        "{:?}",
-        refused.headers
-    );
+    assert!(refused.header("www-authenticate").contains("invalid_token"), "{:?}", refused.headers);
     assert!(tribune(&server, &["token", "list"]).0.contains("revoked"));
     assert!(!server.log().contains(secret), "tokens stay out of logs");
 }
@@ -242,11 +178,7 @@ fn invalid_token_is_refused_not_ignored() {
     let server = with_store();
     for wrong in ["x", "tribune_00000000_", "tribune_0_x; drop", &"tribune_".repeat(1000)] {
         let somebody = Person::with_token(&server, wrong);
-        for answer in [
-            somebody.modern("tools/list", json!({})),
-            somebody.get("/conversations"),
-            somebody.get("/"),
-        ] {
+        for answer in [somebody.modern("tools/list", json!({})), somebody.get("/conversations"), somebody.get("/")] {
             assert_eq!(answer.status, 401, "{wrong}: {}", answer.body);
         }
     }
@@ -262,27 +194,18 @@ fn invalid_token_is_refused_not_ignored() {
 
 #[test]
 fn browser_sign_in_sets_http_only_cookie() {
-    let server = TestServer::builder()
-        .documents(&sample())
-        .tables("[store]\n[auth]\nrequired = true")
-        .start();
+    let server = TestServer::builder().documents(&sample()).tables("[store]\n[auth]\nrequired = true").start();
     let secret = token(&server, "ann");
     let refused = server.post("/session", &[], &json!({"token": "tribune_x"}).to_string());
     assert_eq!(refused.status, 401, "{}", refused.body);
     let signed_in = server.post("/session", &[], &json!({"token": secret}).to_string());
     assert_eq!(signed_in.status, 204);
     let cookie = signed_in.header("set-cookie").to_owned();
-    assert!(
-        cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax") && cookie.contains("Path=/;"),
-        "{cookie}"
-    );
+    assert!(cookie.contains("HttpOnly") && cookie.contains("SameSite=Lax") && cookie.contains("Path=/;"), "{cookie}");
     let pair = cookie.split(';').next().expect("a pair").to_owned();
     let browser = Person::with(&server, &[("cookie", &pair)]);
     let id = browser.add("Mow the lawn");
-    let page = server.get(
-        &format!("/data/task:{id}"),
-        &[("cookie", &pair), ("accept", "text/html")],
-    );
+    let page = server.get(&format!("/data/task:{id}"), &[("cookie", &pair), ("accept", "text/html")]);
     assert_eq!(page.status, 200);
     assert!(page.body.contains("Mow the lawn"));
     assert_eq!(page.header("cache-control"), "private, no-store");
@@ -295,13 +218,7 @@ fn browser_sign_in_sets_http_only_cookie() {
     let (name, _) = pair.split_once('=').expect("a pair");
     let stale = Person::with(&server, &[("cookie", &format!("{name}=tribune_stale"))]).get("/");
     assert_eq!(stale.status, 401);
-    assert!(
-        stale
-            .header("set-cookie")
-            .starts_with(&format!("{name}=; Max-Age=0; Path=/;")),
-        "{:?}",
-        stale.headers
-    );
+    assert!(stale.header("set-cookie").starts_with(&format!("{name}=; Max-Age=0; Path=/;")), "{:?}", stale.headers);
     // A page of another site cannot use it.
     let foreign = Person::with(&server, &[("cookie", &pair), ("origin", "https://evil.example")]);
     assert_eq!(foreign.modern("tools/list", json!({})).status, 403);
@@ -320,12 +237,7 @@ fn sessions_and_streams_belong_to_their_user() {
     let list = json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list"});
     let with_session = |person: &Person<'_>| {
         let mut headers: Vec<(&str, &str)> = vec![("mcp-session-id", &session), ("content-type", "application/json")];
-        headers.extend(
-            person
-                .headers
-                .iter()
-                .map(|(name, value)| (name.as_str(), value.as_str())),
-        );
+        headers.extend(person.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         server.post("/mcp", &headers, &list.to_string()).status
     };
     assert_eq!(with_session(&ann), 200);

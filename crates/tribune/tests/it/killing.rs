@@ -39,9 +39,8 @@ fn text(generation: u64, number: usize) -> String {
 
 /// All documents of a generation arrive by one rename.
 fn write_batch(dir: &Path, generation: u64) {
-    let rows: String = (0..DOCUMENTS)
-        .map(|n| format!("{}\n", json!({"id": format!("d{n}"), "text": text(generation, n)})))
-        .collect();
+    let rows: String =
+        (0..DOCUMENTS).map(|n| format!("{}\n", json!({"id": format!("d{n}"), "text": text(generation, n)}))).collect();
     let beside = dir.join("batch.new");
     fs::write(&beside, rows).expect("written");
     fs::rename(beside, dir.join("docs/batch.jsonl")).expect("renamed");
@@ -75,8 +74,7 @@ fn served(dir: &Arc<tempfile::TempDir>) -> Option<u64> {
     assert_eq!(results.len(), 50, "{found}");
     let generation = |text: &str| -> u64 {
         let at = text.split(" g").nth(1).and_then(|rest| rest.split(' ').next());
-        at.and_then(|number| number.parse().ok())
-            .unwrap_or_else(|| panic!("{text}"))
+        at.and_then(|number| number.parse().ok()).unwrap_or_else(|| panic!("{text}"))
     };
     let one = generation(results[0]["text"].as_str().expect("a text"));
     for hit in results {
@@ -85,11 +83,7 @@ fn served(dir: &Arc<tempfile::TempDir>) -> Option<u64> {
     }
     for number in (0..DOCUMENTS).step_by(LONG).flat_map(|n| [n, n + 1]) {
         let document = server.call("fetch", json!({"id": format!("docs:d{number}")}));
-        assert_eq!(
-            document["text"].as_str(),
-            Some(text(one, number).as_str()),
-            "document {number}"
-        );
+        assert_eq!(document["text"].as_str(), Some(text(one, number).as_str()), "document {number}");
     }
     Some(one)
 }
@@ -153,9 +147,5 @@ fn killed_index_runs_leave_a_whole_index() {
 
     let mut last = index(dir.path(), &[]);
     assert!(last.wait().expect("ended").success(), "the next run goes on");
-    assert_eq!(
-        served(&dir),
-        Some(written.load(Ordering::SeqCst)),
-        "with the newest state"
-    );
+    assert_eq!(served(&dir), Some(written.load(Ordering::SeqCst)), "with the newest state");
 }

@@ -17,27 +17,19 @@ fn held(pid: u32) -> (u64, usize) {
         .lines()
         .find_map(|line| line.strip_prefix("VmRSS:")?.split_whitespace().next()?.parse().ok())
         .expect("VmRSS");
-    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd"))
-        .expect("descriptors")
-        .count();
+    let descriptors = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("descriptors").count();
     (kib * 1024, descriptors)
 }
 
 fn gauge(server: &TestServer, name: &str) -> u64 {
     let text = server.get("/metrics", &[]).body;
-    let line = text
-        .lines()
-        .find(|line| line.starts_with(&format!("{name} ")))
-        .unwrap_or_default();
+    let line = text.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap_or_default();
     line.split(' ').nth(1).and_then(|value| value.parse().ok()).unwrap_or(0)
 }
 
 #[test]
 fn thousand_abandoned_sessions_are_released() {
-    let server = TestServer::builder()
-        .documents(&sample())
-        .server("session_idle_secs = 2")
-        .start();
+    let server = TestServer::builder().documents(&sample()).server("session_idle_secs = 2").start();
     // The first hundred warm the allocator and the connections.
     for _ in 0..100 {
         initialize(&server, "2025-06-18");
@@ -56,10 +48,7 @@ fn thousand_abandoned_sessions_are_released() {
 
 #[test]
 fn session_limit_serves_clients_without_session() {
-    let server = TestServer::builder()
-        .documents(&sample())
-        .server("max_sessions = 3")
-        .start();
+    let server = TestServer::builder().documents(&sample()).server("max_sessions = 3").start();
     for _ in 0..3 {
         assert_eq!(initialize(&server, "2025-06-18").status, 200);
     }
@@ -70,10 +59,7 @@ fn session_limit_serves_clients_without_session() {
 
 #[test]
 fn thousand_idle_streams_are_released() {
-    let server = TestServer::builder()
-        .documents(&sample())
-        .server("keep_alive_secs = 5")
-        .start();
+    let server = TestServer::builder().documents(&sample()).server("keep_alive_secs = 5").start();
     let open = |count: usize| -> Vec<TcpStream> {
         (0..count)
             .map(|_| {
@@ -87,15 +73,11 @@ fn thousand_idle_streams_are_released() {
             .collect()
     };
     drop(open(100));
-    wait_for("the first streams to end", || {
-        gauge(&server, "tribune_sse_streams") == 0
-    });
+    wait_for("the first streams to end", || gauge(&server, "tribune_sse_streams") == 0);
     let (memory_before, descriptors_before) = held(server.pid());
 
     let mut streams = open(MANY);
-    wait_for("all streams to be open", || {
-        gauge(&server, "tribune_sse_streams") == MANY as u64
-    });
+    wait_for("all streams to be open", || gauge(&server, "tribune_sse_streams") == MANY as u64);
     let (memory_held, _) = held(server.pid());
     let each = memory_held.saturating_sub(memory_before) / MANY as u64;
     assert!(each < 100 * 1024, "an idle stream holds {each} bytes");

@@ -33,14 +33,7 @@ fn every_market_document_is_fetched_and_cited() {
         assert!(text(&document["title"]).starts_with("SIMULATED "), "{document}");
         assert!(text(&document["text"]).starts_with("SIMULATED"), "{document}");
         let metadata = &document["metadata"];
-        for field in [
-            "quote_asset",
-            "venue",
-            "data_source",
-            "received_time",
-            "age_ms",
-            "simulated",
-        ] {
+        for field in ["quote_asset", "venue", "data_source", "received_time", "age_ms", "simulated"] {
             assert!(!metadata[field].is_null(), "{id} has no {field}: {metadata}");
         }
         // The citation shows the cited text word for word, with a link to the current one.
@@ -57,28 +50,13 @@ fn every_market_document_is_fetched_and_cited() {
         assert_eq!(again["text"], document["text"]);
     }
     // A missing record is not replaced by the current value.
-    let lost = fault(
-        &server,
-        "fetch",
-        &json!({"id": format!("{}/data/ticker:BTCUSDT?at=nonsense", server.url)}),
-    );
-    assert!(
-        lost.contains("Unknown permalink") && lost.contains("ticker:BTCUSDT"),
-        "{lost}"
-    );
+    let lost = fault(&server, "fetch", &json!({"id": format!("{}/data/ticker:BTCUSDT?at=nonsense", server.url)}));
+    assert!(lost.contains("Unknown permalink") && lost.contains("ticker:BTCUSDT"), "{lost}");
     let current = server.get("/data/ticker:BTCUSDT", &[("accept", "text/html")]);
-    assert!(
-        current.body.contains("data-live=") && !current.body.contains("As cited on"),
-        "{}",
-        current.body
-    );
+    assert!(current.body.contains("data-live=") && !current.body.contains("As cited on"), "{}", current.body);
     let unknown = server.get("/data/ticker:BTCUSDT?at=nonsense", &[("accept", "text/html")]);
     assert_eq!(unknown.status, 404);
-    assert!(
-        unknown.body.contains("Current values of ticker:BTCUSDT"),
-        "{}",
-        unknown.body
-    );
+    assert!(unknown.body.contains("Current values of ticker:BTCUSDT"), "{}", unknown.body);
 }
 
 #[test]
@@ -101,16 +79,8 @@ fn search_finds_markets_only_for_market_questions() {
         assert!(id.contains(text(symbol)), "{first}");
     }
     let both = server.call("search", json!({"query": "bitcoin vs ethereum spread"}));
-    let ids: Vec<&str> = both["results"]
-        .as_array()
-        .expect("results")
-        .iter()
-        .map(|hit| text(&hit["id"]))
-        .collect();
-    assert!(
-        ids.contains(&"orderbook_l1:BTCUSDT") && ids.contains(&"orderbook_l1:ETHUSDT"),
-        "{ids:?}"
-    );
+    let ids: Vec<&str> = both["results"].as_array().expect("results").iter().map(|hit| text(&hit["id"])).collect();
+    assert!(ids.contains(&"orderbook_l1:BTCUSDT") && ids.contains(&"orderbook_l1:ETHUSDT"), "{ids:?}");
     let speech = server.call("search", json!({"query": "budget speech on housing"}));
     let first = &speech["results"][0];
     assert!(text(&first["id"]).starts_with("docs:"), "{speech}");
@@ -126,95 +96,38 @@ fn market_tools_return_figures_and_times() {
     let simulator = Simulator::start(&[]);
     let server = simulator.serve();
     let listed = server.modern("/mcp/market", "tools/list", json!({})).json();
-    let names: Vec<&str> = listed["result"]["tools"]
-        .as_array()
-        .expect("tools")
-        .iter()
-        .map(|tool| text(&tool["name"]))
-        .collect();
-    assert_eq!(
-        names.iter().filter(|name| name.starts_with("binance_")).count(),
-        17,
-        "{names:?}"
-    );
-    assert!(
-        !names
-            .iter()
-            .any(|name| name.contains("order") && name.contains("place")),
-        "{names:?}"
-    );
-    assert_eq!(
-        server.modern("/mcp/admin", "tools/list", json!({})).status,
-        404,
-        "nothing to administer"
-    );
+    let names: Vec<&str> =
+        listed["result"]["tools"].as_array().expect("tools").iter().map(|tool| text(&tool["name"])).collect();
+    assert_eq!(names.iter().filter(|name| name.starts_with("binance_")).count(), 17, "{names:?}");
+    assert!(!names.iter().any(|name| name.contains("order") && name.contains("place")), "{names:?}");
+    assert_eq!(server.modern("/mcp/admin", "tools/list", json!({})).status, 404, "nothing to administer");
 
     let symbol = json!({"symbol": "BTCUSDT"});
     for (tool, arguments, fields) in [
-        (
-            "binance_get_ticker",
-            symbol.clone(),
-            vec!["last_price", "price_change_pct", "quote_volume", "age_ms"],
-        ),
-        (
-            "binance_get_orderbook",
-            json!({"symbol": "btc/usdt", "limit": 5}),
-            vec!["bids", "asks", "last_update_id"],
-        ),
-        (
-            "binance_get_recent_trades",
-            json!({"symbol": "BTCUSDT", "limit": 7}),
-            vec!["trades", "summary"],
-        ),
+        ("binance_get_ticker", symbol.clone(), vec!["last_price", "price_change_pct", "quote_volume", "age_ms"]),
+        ("binance_get_orderbook", json!({"symbol": "btc/usdt", "limit": 5}), vec!["bids", "asks", "last_update_id"]),
+        ("binance_get_recent_trades", json!({"symbol": "BTCUSDT", "limit": 7}), vec!["trades", "summary"]),
         (
             "binance_get_klines",
             json!({"symbol": "BTCUSDT", "interval": "1m", "limit": 3}),
             vec!["klines", "last_closed"],
         ),
         ("binance_get_exchange_info", symbol.clone(), vec!["tick_size", "status"]),
-        (
-            "binance_get_avg_price",
-            symbol.clone(),
-            vec!["average_price", "window_minutes"],
-        ),
-        (
-            "binance_orderbook_l1",
-            symbol.clone(),
-            vec!["mid", "spread_bps", "microprice", "book_state"],
-        ),
+        ("binance_get_avg_price", symbol.clone(), vec!["average_price", "window_minutes"]),
+        ("binance_orderbook_l1", symbol.clone(), vec!["mid", "spread_bps", "microprice", "book_state"]),
         ("binance_orderbook_l2", symbol.clone(), vec!["bands", "top_levels"]),
         ("binance_orderbook_health", symbol.clone(), vec!["walls", "bands"]),
-        (
-            "binance_get_order_flow",
-            json!({"symbol": "BTCUSDT", "window_seconds": 30}),
-            vec!["net_flow_base", "trades"],
-        ),
-        (
-            "binance_get_volume_profile",
-            json!({"symbol": "BTCUSDT", "hours": 4}),
-            vec!["poc", "vah", "val"],
-        ),
-        (
-            "binance_detect_market_anomalies",
-            symbol.clone(),
-            vec!["checks", "checked"],
-        ),
-        (
-            "binance_get_microstructure_health",
-            symbol.clone(),
-            vec!["score", "components", "weights_used"],
-        ),
+        ("binance_get_order_flow", json!({"symbol": "BTCUSDT", "window_seconds": 30}), vec!["net_flow_base", "trades"]),
+        ("binance_get_volume_profile", json!({"symbol": "BTCUSDT", "hours": 4}), vec!["poc", "vah", "val"]),
+        ("binance_detect_market_anomalies", symbol.clone(), vec!["checks", "checked"]),
+        ("binance_get_microstructure_health", symbol.clone(), vec!["score", "components", "weights_used"]),
         ("binance_get_liquidity_vacuums", symbol.clone(), vec!["vacuums"]),
         (
             "binance_cost_to_trade",
             json!({"symbol": "SOLUSDT", "side": "buy", "notional": 2000}),
             vec!["vwap", "slippage_bps", "filled"],
         ),
-        (
-            "binance_top_markets",
-            json!({"sort_by": "gain", "limit": "5"}),
-            vec!["markets", "rose", "quote_volume"],
-        ),
+        ("binance_top_markets", json!({"sort_by": "gain", "limit": "5"}), vec!["markets", "rose", "quote_volume"]),
         ("binance.get_ticker", symbol.clone(), vec!["last_price"]),
     ] {
         let answer = server.call(tool, arguments);
@@ -224,18 +137,12 @@ fn market_tools_return_figures_and_times() {
         assert!(text(&answer["url"]).contains("?at="), "{tool}: {answer}");
         assert!(text(&answer["simulated"]).starts_with("SIMULATED"), "{tool}: {answer}");
     }
-    let several = server.call(
-        "binance_get_ticker",
-        json!({"symbols": ["BTCUSDT", "ETHUSDT", "NOPEUSDT"]}),
-    );
+    let several = server.call("binance_get_ticker", json!({"symbols": ["BTCUSDT", "ETHUSDT", "NOPEUSDT"]}));
     assert_eq!(several["results"].as_array().map(Vec::len), Some(2));
     assert_eq!(several["failed"][0]["symbol"], "NOPEUSDT");
     let compared = server.call("binance_compare_markets", json!({"symbols": ["BTCUSDT", "ETHUSDT"]}));
     assert_eq!(compared["results"].as_array().map(Vec::len), Some(2), "{compared}");
-    let whole = server.call(
-        "binance_get_klines",
-        json!({"symbol": "BTCUSDT", "interval": "1m", "limit": 1000}),
-    );
+    let whole = server.call("binance_get_klines", json!({"symbol": "BTCUSDT", "interval": "1m", "limit": 1000}));
     assert!(whole.to_string().len() < 80_000);
 }
 
@@ -247,33 +154,13 @@ fn wrong_market_arguments_are_explained() {
         ("fetch", json!({"id": "ticker:BTCUSTD"}), "There is no symbol BTCUSTD"),
         ("fetch", json!({"id": "ticker:BTCUSTD"}), "BTCUSDT"),
         ("fetch", json!({"id": "klines:BTCUSDT:7m"}), "15m"),
-        (
-            "fetch",
-            json!({"id": "analytics:BTCUSDT:order_flow"}),
-            "analytics:order_flow:BTCUSDT",
-        ),
+        ("fetch", json!({"id": "analytics:BTCUSDT:order_flow"}), "analytics:order_flow:BTCUSDT"),
         ("fetch", json!({"id": "ticker:LUNAUSDT"}), "not traded now"),
-        (
-            "binance_get_klines",
-            json!({"symbol": "BTCUSDT", "interval": "7m"}),
-            "`interval` must be one of",
-        ),
+        ("binance_get_klines", json!({"symbol": "BTCUSDT", "interval": "7m"}), "`interval` must be one of"),
         ("binance_get_ticker", json!({}), "give `symbol`"),
-        (
-            "binance_get_ticker",
-            json!({"symbol": "BTCUSDT", "nonsense": 1}),
-            "there is no argument `nonsense`",
-        ),
-        (
-            "binance_cost_to_trade",
-            json!({"symbol": "BTCUSDT", "side": "buy"}),
-            "either `notional`",
-        ),
-        (
-            "binance_get_orderbook",
-            json!({"symbol": "BTCUSDT", "limit": 7}),
-            "`limit` must be one of",
-        ),
+        ("binance_get_ticker", json!({"symbol": "BTCUSDT", "nonsense": 1}), "there is no argument `nonsense`"),
+        ("binance_cost_to_trade", json!({"symbol": "BTCUSDT", "side": "buy"}), "either `notional`"),
+        ("binance_get_orderbook", json!({"symbol": "BTCUSDT", "limit": 7}), "`limit` must be one of"),
     ] {
         let message = fault(&server, tool, &arguments);
         assert!(message.contains(told), "{tool} {arguments}: {message}");
@@ -352,11 +239,7 @@ fn demo_has_a_simulated_exchange() {
 fn orders_need_switch_token_preview_and_limit() {
     let simulator = Simulator::start(&["--key", "some-key:some-secret"]);
     let dir = tempfile::tempdir().expect("a folder");
-    for (name, secret) in [
-        ("key", "some-key"),
-        ("secret", "some-secret"),
-        ("admin", "0123456789abcdef0123"),
-    ] {
+    for (name, secret) in [("key", "some-key"), ("secret", "some-secret"), ("admin", "0123456789abcdef0123")] {
         std::fs::write(dir.path().join(name), secret).expect("a secret");
     }
     let at = |name: &str| format!("file:{}", dir.path().join(name).display());
@@ -417,10 +300,7 @@ fn orders_need_switch_token_preview_and_limit() {
     assert!(text(&refused["content"][0]["text"]).contains("500"), "{refused}");
 
     let journal = std::fs::read_to_string(server.dir.path().join("tribune-data/orders.jsonl")).expect("the journal");
-    assert!(
-        journal.lines().count() >= 2 && !journal.contains("some-secret"),
-        "{journal}"
-    );
+    assert!(journal.lines().count() >= 2 && !journal.contains("some-secret"), "{journal}");
     assert!(!server.log().contains("some-secret"));
 }
 
@@ -433,10 +313,6 @@ fn published_clients_accept_the_simulator() {
         .arg(simulator.url.replace("http://", "ws://"))
         .output()
         .expect("python runs");
-    let told = format!(
-        "{}{}",
-        String::from_utf8_lossy(&checked.stdout),
-        String::from_utf8_lossy(&checked.stderr)
-    );
+    let told = format!("{}{}", String::from_utf8_lossy(&checked.stdout), String::from_utf8_lossy(&checked.stderr));
     assert!(checked.status.success(), "{told}");
 }

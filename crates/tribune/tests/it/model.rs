@@ -52,16 +52,9 @@ impl ModelRequest {
 
     /// Results of the tool calls for the question, in order.
     pub fn results(&self) -> Vec<&str> {
-        let asked = self
-            .messages()
-            .iter()
-            .rposition(|message| message["role"] == "user")
-            .unwrap_or(0);
+        let asked = self.messages().iter().rposition(|message| message["role"] == "user").unwrap_or(0);
         let since = self.messages()[asked..].iter();
-        since
-            .filter(|message| message["role"] == "tool")
-            .filter_map(|message| message["content"].as_str())
-            .collect()
+        since.filter(|message| message["role"] == "tool").filter_map(|message| message["content"].as_str()).collect()
     }
 }
 
@@ -86,10 +79,7 @@ impl Shared {
 
     fn wait_for_release(&self) {
         let released = self.released.lock().expect("the lock");
-        let mut released = self
-            .changed
-            .wait_while(released, |count| *count == 0)
-            .expect("the lock");
+        let mut released = self.changed.wait_while(released, |count| *count == 0).expect("the lock");
         *released -= 1;
     }
 }
@@ -199,10 +189,7 @@ fn event(delta: &Value, finish: Option<&str>) -> String {
 }
 
 fn words(text: &str, whole: bool) -> String {
-    let mut stream: String = text
-        .split_inclusive(' ')
-        .map(|word| event(&json!({"content": word}), None))
-        .collect();
+    let mut stream: String = text.split_inclusive(' ').map(|word| event(&json!({"content": word}), None)).collect();
     if whole {
         stream += &event(&json!({}), Some("stop"));
         stream += "data: [DONE]\n\n";

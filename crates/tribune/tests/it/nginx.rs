@@ -51,17 +51,9 @@ impl Site {
             .arg(&format!("127.0.0.1:{port}"))
             .start();
         let nginx = Nginx::start(tribune.dir.path(), &shipped_site(port));
-        let agent = ureq::Agent::config_builder()
-            .http_status_as_error(false)
-            .timeout_global(Some(PATIENCE))
-            .build()
-            .into();
-        let site = Self {
-            tribune,
-            _nginx: nginx,
-            port,
-            agent,
-        };
+        let agent =
+            ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(PATIENCE)).build().into();
+        let site = Self { tribune, _nginx: nginx, port, agent };
         wait_for("nginx to listen", || TcpStream::connect(("127.0.0.2", port)).is_ok());
         site
     }
@@ -73,10 +65,7 @@ impl Site {
 
     fn get(&self, path: &str, accept: &str) -> Response<ureq::Body> {
         let request = self.agent.get(self.address(path)).header("host", NAME);
-        let answer = request
-            .header("accept", accept)
-            .header("accept-encoding", "gzip")
-            .call();
+        let answer = request.header("accept", accept).header("accept-encoding", "gzip").call();
         answer.expect("an answer")
     }
 
@@ -228,10 +217,7 @@ impl Events {
 }
 
 fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
-    headers
-        .get(name)
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default()
+    headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
 }
 
 fn initialize() -> Value {
@@ -253,9 +239,7 @@ fn search(id: u32) -> Value {
 /// The address that a search's first result cites.
 fn citation(answer: &Value) -> String {
     let url = &answer["result"]["structuredContent"]["results"][0]["url"];
-    url.as_str()
-        .unwrap_or_else(|| panic!("no citation: {answer}"))
-        .to_owned()
+    url.as_str().unwrap_or_else(|| panic!("no citation: {answer}")).to_owned()
 }
 
 #[test]
@@ -290,14 +274,9 @@ fn legacy_session_works_behind_nginx() {
     let answer = Events::of(started).next_with_data().message();
     assert_eq!(answer["result"]["protocolVersion"], "2025-06-18");
 
-    let headers = [
-        ("mcp-session-id", session.as_str()),
-        ("mcp-protocol-version", "2025-06-18"),
-    ];
+    let headers = [("mcp-session-id", session.as_str()), ("mcp-protocol-version", "2025-06-18")];
     assert_eq!(site.post("/mcp", &headers, &initialized()).status(), 202);
-    let answer = Events::of(site.post("/mcp", &headers, &search(2)))
-        .next_with_data()
-        .message();
+    let answer = Events::of(site.post("/mcp", &headers, &search(2))).next_with_data().message();
     let cited = citation(&answer);
 
     let path = cited.strip_prefix(&format!("http://{NAME}:{}", site.port));
@@ -309,11 +288,7 @@ fn legacy_session_works_behind_nginx() {
         end = end.header(name, value);
     }
     assert!(end.call().expect("an answer").status().is_success());
-    assert_eq!(
-        site.post("/mcp", &headers, &search(3)).status(),
-        404,
-        "the session has ended"
-    );
+    assert_eq!(site.post("/mcp", &headers, &search(3)).status(), 404, "the session has ended");
 }
 
 #[test]
@@ -339,11 +314,7 @@ fn modern(site: &Site, tool: &str, arguments: &Value, progress: Option<u32>) -> 
     if let Some(token) = progress {
         meta["progressToken"] = token.into();
     }
-    let headers = [
-        ("mcp-protocol-version", "2026-07-28"),
-        ("mcp-method", "tools/call"),
-        ("mcp-name", tool),
-    ];
+    let headers = [("mcp-protocol-version", "2026-07-28"), ("mcp-method", "tools/call"), ("mcp-name", tool)];
     let params = json!({"name": tool, "arguments": arguments, "_meta": meta});
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
     site.post("/mcp", &headers, &message)
@@ -358,12 +329,7 @@ fn progress_arrives_during_the_call() {
         let arrived: Vec<Event> = std::iter::repeat_with(|| events.next_with_data()).take(4).collect();
         for (event, percent) in arrived.iter().zip([0.0, 50.0, 100.0]) {
             assert_eq!(event.message()["params"]["progressToken"], 7, "{}", event.data);
-            assert_eq!(
-                event.message()["params"]["progress"].as_f64(),
-                Some(percent),
-                "{}",
-                event.data
-            );
+            assert_eq!(event.message()["params"]["progress"].as_f64(), Some(percent), "{}", event.data);
         }
         assert!(arrived[3].message()["result"].is_object(), "{}", arrived[3].data);
         // The tool waits 50 ms before the second and the third.

@@ -24,22 +24,13 @@ struct Exchange {
 impl Exchange {
     fn start(seed: u64) -> Self {
         let settings = simulator::Settings {
-            mode: simulator::Mode::Simulated(simulator::Simulation {
-                seed,
-                ..simulator::Simulation::default()
-            }),
-            limits: simulator::Limits {
-                weight_per_minute: 1_000_000,
-                ..simulator::Limits::default()
-            },
+            mode: simulator::Mode::Simulated(simulator::Simulation { seed, ..simulator::Simulation::default() }),
+            limits: simulator::Limits { weight_per_minute: 1_000_000, ..simulator::Limits::default() },
             ..simulator::Settings::default()
         };
         let runtime = tokio::runtime::Runtime::new().expect("a runtime");
         let simulated = runtime.block_on(simulator::start(settings)).expect("an exchange");
-        Self {
-            url: simulated.rest_url(),
-            _simulated: (simulated, runtime),
-        }
+        Self { url: simulated.rest_url(), _simulated: (simulated, runtime) }
     }
 }
 
@@ -71,9 +62,7 @@ fn writer_of(redis: &mut Connection, symbol: &str) -> Option<String> {
 
 fn alive(redis: &mut Connection) -> usize {
     let now: u64 = redis.ask(&["TIME"])[0].parse::<u64>().expect("a time") * 1_000;
-    redis
-        .ask(&["ZRANGEBYSCORE", "report:nodes", &now.to_string(), "+inf"])
-        .len()
+    redis.ask(&["ZRANGEBYSCORE", "report:nodes", &now.to_string(), "+inf"]).len()
 }
 
 /// Reads from a server continuously and records every report that is older than an earlier one.
@@ -106,10 +95,7 @@ fn read_on(
                 let order = order(&report);
                 let before = newest.insert(symbol, order).unwrap_or_default();
                 if order < before {
-                    faults
-                        .lock()
-                        .expect("a lock")
-                        .push(format!("{symbol}: {order:?} after {before:?}"));
+                    faults.lock().expect("a lock").push(format!("{symbol}: {order:?} after {before:?}"));
                 }
             }
             std::thread::sleep(Duration::from_millis(5));
@@ -123,31 +109,22 @@ fn killed_writers_are_replaced() {
     let exchange = Exchange::start(21);
     let redis = Redis::start();
     let mut console = redis.connect();
-    let mut nodes: Vec<(String, TestServer)> = ["a", "b", "c"]
-        .map(|name| (name.to_owned(), node(&exchange.url, &redis, name)))
-        .into();
+    let mut nodes: Vec<(String, TestServer)> =
+        ["a", "b", "c"].map(|name| (name.to_owned(), node(&exchange.url, &redis, name))).into();
     wait_for("three nodes", || alive(&mut redis.connect()) == 3);
-    wait_for("every report", || {
-        SYMBOLS
-            .iter()
-            .all(|symbol| writer_of(&mut redis.connect(), symbol).is_some())
-    });
-    let reader = TestServer::builder()
-        .tables(&format!("[market]\nfeed = false\n[cache]\nurl = \"{}\"", redis.url()))
-        .start();
+    wait_for("every report", || SYMBOLS.iter().all(|symbol| writer_of(&mut redis.connect(), symbol).is_some()));
+    let reader =
+        TestServer::builder().tables(&format!("[market]\nfeed = false\n[cache]\nurl = \"{}\"", redis.url())).start();
     let stop = Arc::new(AtomicBool::new(false));
     let (reads, faults) = (Arc::new(AtomicU64::new(0)), Arc::new(Mutex::new(Vec::new())));
-    let readers: Vec<_> = (0..2)
-        .map(|_| read_on(reader.url.clone(), stop.clone(), reads.clone(), faults.clone()))
-        .collect();
+    let readers: Vec<_> =
+        (0..2).map(|_| read_on(reader.url.clone(), stop.clone(), reads.clone(), faults.clone())).collect();
     let mut took = Vec::new();
     let mut handed_over = 0;
     for kill in 0..kills {
         // The writer of each symbol in turn.
         let writer = writer_of(&mut console, SYMBOLS[kill % SYMBOLS.len()]).expect("a writer");
-        let place = nodes
-            .iter()
-            .position(|(name, _)| writer.starts_with(&format!("{name}-")));
+        let place = nodes.iter().position(|(name, _)| writer.starts_with(&format!("{name}-")));
         let place = place.unwrap_or_else(|| panic!("{writer} is none of ours"));
         let mut orphans: HashMap<&str, (u64, u64)> = HashMap::new();
         for symbol in SYMBOLS {
@@ -209,15 +186,11 @@ fn paused_writer_is_refused_after_failover() {
         let place = usize::from(!writer.starts_with("a-"));
         let signal = |name: &str| {
             let pid = nodes[place].pid().to_string();
-            let told = std::process::Command::new("kill")
-                .args([&format!("-{name}"), &pid])
-                .status();
+            let told = std::process::Command::new("kill").args([&format!("-{name}"), &pid]).status();
             assert!(told.expect("kill").success());
         };
         signal("STOP");
-        wait_for("another writer", || {
-            writer_of(&mut redis.connect(), "BTCUSDT").is_some_and(|now| now != writer)
-        });
+        wait_for("another writer", || writer_of(&mut redis.connect(), "BTCUSDT").is_some_and(|now| now != writer));
         let taken = order(&written(&mut console, "BTCUSDT").expect("a report"));
         assert!(taken.0 > order(&before).0, "{taken:?}");
         signal("CONT");
@@ -248,9 +221,7 @@ fn stopped_node_releases_its_leases() {
     // It has given up its lease, which would otherwise last for a while.
     let leased = console.ask(&["HGET", "report:writer:BTCUSDT", "node"]);
     assert_ne!(leased.first(), Some(&writer));
-    wait_for("the other", || {
-        writer_of(&mut redis.connect(), "BTCUSDT").is_some_and(|now| now != writer)
-    });
+    wait_for("the other", || writer_of(&mut redis.connect(), "BTCUSDT").is_some_and(|now| now != writer));
 }
 
 #[test]
@@ -266,9 +237,7 @@ fn node_without_data_yields_its_symbols() {
         of("a-") && of("b-")
     });
     deaf.signal("STOP");
-    wait_for("the one that hears to write all", || {
-        writers().iter().all(|writer| writer.starts_with("b-"))
-    });
+    wait_for("the one that hears to write all", || writers().iter().all(|writer| writer.starts_with("b-")));
     let mut console = redis.connect();
     for symbol in SYMBOLS {
         let report = written(&mut console, symbol).expect("a report");

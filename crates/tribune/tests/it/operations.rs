@@ -16,15 +16,8 @@ fn readiness_reports_reasons() {
         .at_once()
         .start();
     assert_eq!(server.get("/healthz", &[]).json()["status"], "ok");
-    wait_for("the other source", || {
-        server.get("/readyz", &[]).json()["sources"][0]["status"] == "ready"
-    });
-    wait_for("the reason", || {
-        server
-            .get("/readyz", &[])
-            .body
-            .contains("no-such-folder does not exist")
-    });
+    wait_for("the other source", || server.get("/readyz", &[]).json()["sources"][0]["status"] == "ready");
+    wait_for("the reason", || server.get("/readyz", &[]).body.contains("no-such-folder does not exist"));
     let ready = server.get("/readyz", &[]);
     assert_eq!(ready.status, 503);
     assert_eq!(ready.json()["sources"][1]["status"], "unready");
@@ -52,29 +45,17 @@ fn metrics_count_calls_by_tool_and_outcome() {
 
 #[test]
 fn correlation_ids_are_kept_or_replaced() {
-    let server = TestServer::builder()
-        .documents(&sample())
-        .arg("--log-format")
-        .arg("json")
-        .start();
+    let server = TestServer::builder().documents(&sample()).arg("--log-format").arg("json").start();
     let ask = |id: &str| {
         let headers = [("content-type", "application/json"), ("x-correlation-id", id)];
         let body = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search", "arguments": {"query": "beans"}}});
-        server
-            .post("/mcp", &headers, &body.to_string())
-            .header("x-correlation-id")
-            .to_owned()
+        server.post("/mcp", &headers, &body.to_string()).header("x-correlation-id").to_owned()
     };
     assert_eq!(ask("abc-123"), "abc-123");
     let replaced = ask("bad id with spaces");
     assert!(!replaced.is_empty() && !replaced.contains(' '), "{replaced}");
     wait_for("the log line", || server.log().contains("abc-123"));
-    let line = server
-        .log()
-        .lines()
-        .find(|line| line.contains("abc-123"))
-        .expect("a line")
-        .to_owned();
+    let line = server.log().lines().find(|line| line.contains("abc-123")).expect("a line").to_owned();
     let line: Value = serde_json::from_str(&line).expect("a JSON line");
     assert_eq!((&line["tool"], &line["outcome"]), (&json!("search"), &json!("ok")));
     assert!(line["ms"].is_number() && line["count"] == 1, "{line}");
@@ -115,14 +96,9 @@ fn queries_ids_and_texts_are_not_logged() {
 
 #[test]
 fn stop_finishes_calls_and_closes_streams() {
-    let mut server = TestServer::builder()
-        .documents(&sample())
-        .server("drain_secs = 600")
-        .start();
+    let mut server = TestServer::builder().documents(&sample()).server("drain_secs = 600").start();
     let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
-    stream
-        .write_all(b"GET /sse HTTP/1.1\r\nhost: localhost\r\n\r\n")
-        .expect("sent");
+    stream.write_all(b"GET /sse HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("sent");
     let mut head = [0; 512];
     assert!(stream.read(&mut head).expect("a stream") > 0);
     // A stream that holds it up would do so for ten minutes.
@@ -136,9 +112,7 @@ fn corrected_source_becomes_ready_again() {
         .tables("[[sources]]\nname = \"late\"\nkind = \"documents\"\npath = \"late\"\n")
         .at_once()
         .start();
-    wait_for("the reason", || {
-        server.get("/readyz", &[]).body.contains("late does not exist")
-    });
+    wait_for("the reason", || server.get("/readyz", &[]).body.contains("late does not exist"));
     fs::create_dir(server.dir.path().join("late")).expect("a folder");
     fs::write(server.dir.path().join("late/a.md"), "at last").expect("written");
     let run = std::process::Command::new(crate::support::binary())
@@ -146,9 +120,7 @@ fn corrected_source_becomes_ready_again() {
         .arg(server.config())
         .output();
     assert!(run.expect("ran").status.success());
-    wait_for("readiness", || {
-        server.get("/readyz", &[]).json()["sources"][1]["status"] == "ready"
-    });
+    wait_for("readiness", || server.get("/readyz", &[]).json()["sources"][1]["status"] == "ready");
 }
 
 /// A supervisor that does not read our standard error must still be able to stop us.
@@ -171,9 +143,7 @@ fn stop_does_not_wait_for_unread_log() {
     let address = address.trim().rsplit('/').next().expect("an address").to_owned();
     for _ in 0..3000 {
         let mut connection = TcpStream::connect(&address).expect("connected");
-        connection
-            .write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n")
-            .expect("sent");
+        connection.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").expect("sent");
         let mut answer = Vec::new();
         connection.read_to_end(&mut answer).expect("an answer");
     }
@@ -192,10 +162,7 @@ fn taken_port_is_reported_with_advice() {
         .expect("ran");
     let told = String::from_utf8_lossy(&second.stderr).into_owned();
     assert!(!second.status.success());
-    assert!(
-        told.contains(&format!("cannot listen on {listen}: another program has that port")),
-        "{told}"
-    );
+    assert!(told.contains(&format!("cannot listen on {listen}: another program has that port")), "{told}");
 }
 
 #[test]
@@ -211,10 +178,7 @@ fn start_page_shows_sources_addresses_and_results() {
         results.body.contains("Runner beans") && results.body.replace("&#x2f;", "/").contains("/data/docs:beans.md")
     );
     let css = server.get("/assets/tribune.css", &[]);
-    assert_eq!(
-        (css.status, css.header("content-type")),
-        (200, "text/css; charset=utf-8")
-    );
+    assert_eq!((css.status, css.header("content-type")), (200, "text/css; charset=utf-8"));
     assert_eq!(server.get("/nowhere", &[("accept", "text/html")]).status, 404);
 }
 
@@ -230,12 +194,7 @@ fn every_example_configuration_loads() {
             .arg(&file)
             .output()
             .expect("ran");
-        assert!(
-            run.status.success(),
-            "{}: {}",
-            file.display(),
-            String::from_utf8_lossy(&run.stdout)
-        );
+        assert!(run.status.success(), "{}: {}", file.display(), String::from_utf8_lossy(&run.stdout));
         tried += 1;
     }
     assert!(tried >= 2);

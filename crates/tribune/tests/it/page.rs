@@ -60,11 +60,7 @@ fn script(asked: &ModelRequest, breakdowns: &Mutex<usize>) -> Reply {
         // A turn tries three times, and every view fails once.
         let mut count = breakdowns.lock().expect("the lock");
         *count += 1;
-        return if (*count).is_multiple_of(4) {
-            says("Here I am again.")
-        } else {
-            Reply::Fails(500)
-        };
+        return if (*count).is_multiple_of(4) { says("Here I am again.") } else { Reply::Fails(500) };
     }
     if is("show me html") {
         return says(HOSTILE);
@@ -84,35 +80,18 @@ const HOSTILE: &str = "<img src=x onerror=\"window.pwned=1\"><script>window.pwne
 fn browser_holds_a_whole_conversation() {
     let breakdowns = Mutex::new(0);
     let model = Model::start(move |asked| script(asked, &breakdowns));
-    let server = TestServer::builder()
-        .documents(&sample())
-        .tables(&model.table())
-        .start();
+    let server = TestServer::builder().documents(&sample()).tables(&model.table()).start();
     let folder = screenshots("chat");
-    check(
-        "chat.spec.mjs",
-        &[&server.url, &folder.display().to_string(), &model.url],
-    );
+    check("chat.spec.mjs", &[&server.url, &folder.display().to_string(), &model.url]);
 }
 
 #[test]
 fn browser_sign_in_reports_missing_model() {
     let model = Model::start(|_| says("I heard you."));
-    let closed = TestServer::builder()
-        .documents(&sample())
-        .tables(&format!("{}[auth]\nrequired = true", model.table()))
-        .start();
+    let closed =
+        TestServer::builder().documents(&sample()).tables(&format!("{}[auth]\nrequired = true", model.table())).start();
     let without_model = TestServer::builder().documents(&sample()).tables("[store]").start();
     let folder = screenshots("states");
     let token = token(&closed, "ann");
-    check(
-        "states.spec.mjs",
-        &[
-            &folder.display().to_string(),
-            &closed.url,
-            &token,
-            "ann",
-            &without_model.url,
-        ],
-    );
+    check("states.spec.mjs", &[&folder.display().to_string(), &closed.url, &token, "ann", &without_model.url]);
 }

@@ -42,11 +42,7 @@ fn site() -> Site {
         book["book_state"] == "live" && server.get("/data/report:BTCUSDT", &[]).status == 200
     });
     let plan = plan(&server);
-    Site {
-        server,
-        _simulator: simulator,
-        plan,
-    }
+    Site { server, _simulator: simulator, plan }
 }
 
 /// The pages for the browser.
@@ -102,20 +98,14 @@ fn every_page_passes_in_chromium() {
     let folder = screenshots("pages");
     let plan = folder.join("plan.json");
     std::fs::write(&plan, site.plan.to_string()).expect("a plan");
-    check(
-        "pages.spec.mjs",
-        &[&folder.display().to_string(), &plan.display().to_string()],
-    );
+    check("pages.spec.mjs", &[&folder.display().to_string(), &plan.display().to_string()]);
 }
 
 /// The first event of a stream.
 fn first_event(server: &TestServer, path: &str) -> String {
     let response = ureq::get(format!("{}{path}", server.url)).call().expect("a stream");
     let lines = BufReader::new(response.into_body().into_reader()).lines();
-    let lines: Vec<String> = lines
-        .map_while(Result::ok)
-        .take_while(|line| !line.is_empty())
-        .collect();
+    let lines: Vec<String> = lines.map_while(Result::ok).take_while(|line| !line.is_empty()).collect();
     lines.join("\n")
 }
 

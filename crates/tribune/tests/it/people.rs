@@ -34,10 +34,7 @@ impl<'a> Person<'a> {
 
     pub fn with(server: &'a TestServer, headers: &[(&str, &str)]) -> Self {
         let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
-        Self {
-            server,
-            headers: headers.iter().map(owned).collect(),
-        }
+        Self { server, headers: headers.iter().map(owned).collect() }
     }
 
     fn and<'h>(&'h self, more: &[(&'h str, &'h str)]) -> Vec<(&'h str, &'h str)> {
@@ -62,17 +59,12 @@ impl<'a> Person<'a> {
     pub fn tools(&self) -> Vec<String> {
         let listed = self.modern("tools/list", json!({})).json();
         let tools = listed["result"]["tools"].as_array().expect("tools");
-        tools
-            .iter()
-            .map(|tool| tool["name"].as_str().expect("a name").to_owned())
-            .collect()
+        tools.iter().map(|tool| tool["name"].as_str().expect("a name").to_owned()).collect()
     }
 
     /// A tool's structured answer, or its error message.
     pub fn try_call(&self, tool: &str, arguments: &Value) -> Result<Value, String> {
-        let answer = self
-            .modern("tools/call", json!({"name": tool, "arguments": arguments}))
-            .json();
+        let answer = self.modern("tools/call", json!({"name": tool, "arguments": arguments})).json();
         let result = &answer["result"];
         match result["isError"].as_bool() {
             Some(false) => Ok(result["structuredContent"].clone()),
@@ -82,24 +74,17 @@ impl<'a> Person<'a> {
     }
 
     pub fn call(&self, tool: &str, arguments: &Value) -> Value {
-        self.try_call(tool, arguments)
-            .unwrap_or_else(|fault| panic!("{tool}: {fault}"))
+        self.try_call(tool, arguments).unwrap_or_else(|fault| panic!("{tool}: {fault}"))
     }
 
     pub fn add(&self, title: &str) -> String {
-        self.call("add_task", &json!({"title": title}))["id"]
-            .as_str()
-            .expect("an id")
-            .to_owned()
+        self.call("add_task", &json!({"title": title}))["id"].as_str().expect("an id").to_owned()
     }
 
     pub fn titles(&self) -> Vec<String> {
         let listed = self.call("list_tasks", &json!({}));
         let tasks = listed["tasks"].as_array().expect("tasks");
-        tasks
-            .iter()
-            .map(|task| task["title"].as_str().expect("a title").to_owned())
-            .collect()
+        tasks.iter().map(|task| task["title"].as_str().expect("a title").to_owned()).collect()
     }
 
     /// The agent's answer.
@@ -118,12 +103,8 @@ pub fn token(server: &TestServer, user: &str) -> String {
 
 /// Runs a command on the server's configuration; standard output and error.
 pub fn tribune(server: &TestServer, args: &[&str]) -> (String, String) {
-    let output = Command::new(binary())
-        .args(args)
-        .arg("--config")
-        .arg(server.config())
-        .output()
-        .expect("the binary runs");
+    let output =
+        Command::new(binary()).args(args).arg("--config").arg(server.config()).output().expect("the binary runs");
     let text = |bytes| String::from_utf8(bytes).expect("UTF-8");
     let (out, err) = (text(output.stdout), text(output.stderr));
     assert!(output.status.success(), "{args:?}: {out}{err}");

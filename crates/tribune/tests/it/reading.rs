@@ -65,30 +65,17 @@ fn between<'a>(page: &'a str, start: &str, end: &str) -> &'a str {
 fn document_markup_stays_text() {
     let plain = HOSTILE.split("---\n").nth(2).expect("a body");
     let row = json!({"id": "row", "title": "<script>alert('row')</script>", "text": plain}).to_string();
-    let server = TestServer::builder()
-        .documents(&[("bad.md", HOSTILE), ("bad.txt", plain), ("bad.jsonl", &row)])
-        .start();
+    let server =
+        TestServer::builder().documents(&[("bad.md", HOSTILE), ("bad.txt", plain), ("bad.jsonl", &row)]).start();
     for id in ["bad.md", "bad.txt", "row"] {
         let page = server.get(&format!("/data/docs:{id}"), &[HTML]);
         assert_eq!(page.status, 200);
-        assert!(
-            page.body.contains("The walrus is at the end."),
-            "{id}: all of it is shown"
-        );
-        assert!(
-            page.body.contains("&lt;script&gt;alert(2)&lt;/script&gt;"),
-            "{id}: {}",
-            page.body
-        );
+        assert!(page.body.contains("The walrus is at the end."), "{id}: all of it is shown");
+        assert!(page.body.contains("&lt;script&gt;alert(2)&lt;/script&gt;"), "{id}: {}", page.body);
         for tag in tags(&page.body) {
             // Slashes are escaped.
             let tag = tag.to_ascii_lowercase().replace("&#x2f;", "/");
-            let name = tag
-                .trim_start_matches('/')
-                .split([' ', '\n', '/'])
-                .next()
-                .unwrap_or_default()
-                .to_owned();
+            let name = tag.trim_start_matches('/').split([' ', '\n', '/']).next().unwrap_or_default().to_owned();
             let harmless = [
                 "!doctype", "html", "head", "meta", "title", "link", "body", "a", "header", "div", "svg", "rect",
                 "path", "nav", "form", "label", "input", "button", "main", "article", "p", "h1", "h2", "h3", "span",
@@ -96,23 +83,14 @@ fn document_markup_stays_text() {
                 "table", "thead", "tbody", "tr", "th", "td", "script", "br", "time", "small", "b", "em", "mark",
             ];
             assert!(harmless.contains(&name.as_str()), "{id}: <{tag}>");
-            assert!(
-                !tag.contains(" on") && !tag.contains(" style=") && !tag.contains(" srcdoc"),
-                "{id}: <{tag}>"
-            );
-            for address in ["href=\"", "src=\"", "action=\""]
-                .iter()
-                .flat_map(|name| tag.split(name).skip(1))
-            {
+            assert!(!tag.contains(" on") && !tag.contains(" style=") && !tag.contains(" srcdoc"), "{id}: <{tag}>");
+            for address in ["href=\"", "src=\"", "action=\""].iter().flat_map(|name| tag.split(name).skip(1)) {
                 let good = ["/", "#", "https://", "http://127.0.0.1", "data:image/svg+xml,"];
                 assert!(good.iter().any(|good| address.starts_with(good)), "{id}: <{tag}>");
                 assert!(!address.starts_with("//"), "{id}: <{tag}>");
             }
             if name == "script" && tag != "/script" {
-                assert!(
-                    tag.starts_with("script type=\"module\" src=\"/assets/"),
-                    "{id}: <{tag}>"
-                );
+                assert!(tag.starts_with("script type=\"module\" src=\"/assets/"), "{id}: <{tag}>");
             }
             if name == "link" {
                 let ours = tag.contains("href=\"/assets/") || tag.contains("href=\"data:image/svg+xml");
@@ -123,10 +101,7 @@ fn document_markup_stays_text() {
         assert_eq!(page.body.matches("<h1").count(), 1, "{id}");
         let policy = page.header("content-security-policy");
         assert!(policy.starts_with("default-src 'none'; script-src 'self';"), "{policy}");
-        assert!(
-            policy.contains("require-trusted-types-for 'script'") && !policy.contains("unsafe"),
-            "{policy}"
-        );
+        assert!(policy.contains("require-trusted-types-for 'script'") && !policy.contains("unsafe"), "{policy}");
     }
 }
 
@@ -153,42 +128,27 @@ fn speech_page_shows_author_reference_and_neighbours() {
     ] {
         assert!(body.contains(part), "{part}: {body}");
     }
-    assert!(
-        !body.contains("content_hash") && !body.contains("House of Reps<"),
-        "{body}"
-    );
+    assert!(!body.contains("content_hash") && !body.contains("House of Reps<"), "{body}");
     // The mark covers exactly the passage, and the page has one anchor for it.
     assert_eq!(body.matches("id=\"passage\"").count(), 1);
     let cited = between(&body, "<mark id=\"passage\">", "</mark>");
     assert!(cited.starts_with("So Kirra works two night shifts"), "{cited}");
-    assert!(
-        body.contains("<a href=\"#passage\">Jump to the cited passage"),
-        "{body}"
-    );
+    assert!(body.contains("<a href=\"#passage\">Jump to the cited passage"), "{body}");
     // The citation has the address of this page.
     let cite = between(&body, "id=\"cite\">", "</p>");
     assert!(
         cite.starts_with("Rosalind Achterberg, ‘Child Care: Banksmere Growth Corridor (sample)’, House Hansard (sample), 13 February 2024, p. 17."),
         "{cite}"
     );
-    assert!(
-        cite.contains(&format!("{}{path}?passage=1#passage", server.url)),
-        "{cite}"
-    );
+    assert!(cite.contains(&format!("{}{path}?passage=1#passage", server.url)), "{cite}");
     // Without a cited passage none is marked.
     let whole = server.get(path, &[HTML]).body;
-    assert!(
-        !whole.contains("<mark") && !whole.contains("Jump to") && !whole.contains("reading.js"),
-        "{whole}"
-    );
+    assert!(!whole.contains("<mark") && !whole.contains("Jump to") && !whole.contains("reading.js"), "{whole}");
     assert!(whole.len() < 30_000, "{} bytes", whole.len());
     // The next speech links back to this one.
     let next = between(&body, "<a class=\"next\" href=\"", "\"");
     let after = server.get(next, &[HTML]).body.replace("&#x2f;", "/");
-    assert!(
-        between(&after, "<a class=\"previous\" href=\"", "\"").ends_with(path),
-        "{after}"
-    );
+    assert!(between(&after, "<a class=\"previous\" href=\"", "\"").ends_with(path), "{after}");
 }
 
 #[test]
@@ -208,18 +168,9 @@ fn note_page_renders_markdown_json_keeps_source() {
         prose, "<p>It <em>leaks</em>.</p><h2 id=\"s-parts\">Parts</h2><ol><li>seal</li><li>hose</li></ol>",
         "the title is not said twice"
     );
-    assert!(
-        page.contains("Ivo Trench, ‘The pump’, ") && page.contains("3 June 2025."),
-        "{page}"
-    );
-    assert!(
-        between(&page, "class=\"previous\"", "</a>").contains("<b>Before</b>"),
-        "{page}"
-    );
-    assert!(
-        between(&page, "class=\"next\"", "</a>").contains("<b>After</b>"),
-        "{page}"
-    );
+    assert!(page.contains("Ivo Trench, ‘The pump’, ") && page.contains("3 June 2025."), "{page}");
+    assert!(between(&page, "class=\"previous\"", "</a>").contains("<b>Before</b>"), "{page}");
+    assert!(between(&page, "class=\"next\"", "</a>").contains("<b>After</b>"), "{page}");
     assert!(page.contains("<h2>More by Ivo Trench</h2>"), "{page}");
     let letter = server.get("/data/docs:letter.txt", &[HTML]).body;
     let prose = between(&letter, "<div class=\"prose\" dir=\"auto\">", "</div>").trim();

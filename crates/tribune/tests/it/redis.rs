@@ -15,11 +15,7 @@ pub struct Redis {
 
 impl Redis {
     pub fn start() -> Self {
-        let mut redis = Self {
-            child: None,
-            dir: tempfile::tempdir().expect("a folder"),
-            port: free_port(),
-        };
+        let mut redis = Self { child: None, dir: tempfile::tempdir().expect("a folder"), port: free_port() };
         // Another program may have taken the port meanwhile.
         for _ in 0..5 {
             if redis.runs(&[]) {
@@ -75,9 +71,7 @@ impl Redis {
     /// `STOP` or `CONT`.
     pub fn signal(&self, name: &str) {
         let pid = self.child.as_ref().expect("running").id();
-        let told = Command::new("kill")
-            .args([&format!("-{name}"), &pid.to_string()])
-            .status();
+        let told = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
         assert!(told.expect("kill").success());
     }
 

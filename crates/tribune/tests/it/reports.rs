@@ -63,38 +63,18 @@ fn get_report_returns_whole_market_state() {
 
     // The overview has a row for each.
     let overview = server.call("market_overview", json!({}));
-    assert_eq!(
-        (&overview["indexed"], &overview["listed"]),
-        (&json!(3), &json!(3)),
-        "{overview:#}"
-    );
-    let names: BTreeSet<&str> = overview["rows"]
-        .as_array()
-        .expect("rows")
-        .iter()
-        .map(|row| text(&row[0]))
-        .collect();
+    assert_eq!((&overview["indexed"], &overview["listed"]), (&json!(3), &json!(3)), "{overview:#}");
+    let names: BTreeSet<&str> = overview["rows"].as_array().expect("rows").iter().map(|row| text(&row[0])).collect();
     assert_eq!(names, BTreeSet::from(["BTCUSDT", "ETHUSDT", "SOLUSDT"]));
     let columns = overview["columns"].as_array().expect("columns").len();
     assert!(
-        overview["rows"]
-            .as_array()
-            .expect("rows")
-            .iter()
-            .all(|row| row.as_array().expect("cells").len() == columns)
+        overview["rows"].as_array().expect("rows").iter().all(|row| row.as_array().expect("cells").len() == columns)
     );
 
     // Markdown for a model, the same structure beside it.
-    let written = ask(
-        &server,
-        "get_report",
-        &json!({"symbol": "ETHUSDT", "format": "markdown"}),
-    );
+    let written = ask(&server, "get_report", &json!({"symbol": "ETHUSDT", "format": "markdown"}));
     let words = text(&written["result"]["content"][0]["text"]);
-    assert!(
-        words.contains("SIMULATED") && words.contains("ETHUSDT") && words.contains("Health"),
-        "{words}"
-    );
+    assert!(words.contains("SIMULATED") && words.contains("ETHUSDT") && words.contains("Health"), "{words}");
     assert_eq!(written["result"]["structuredContent"]["symbol"], "ETHUSDT");
 }
 
@@ -105,12 +85,7 @@ fn report_is_searched_fetched_shown_and_cited() {
     let found = server.call("search", json!({"query": "bitcoin report"}));
     assert_eq!(found["results"][0]["id"], "report:BTCUSDT", "{found:#}");
     let plain = server.call("search", json!({"query": "bitcoin"}));
-    let ids: Vec<&str> = plain["results"]
-        .as_array()
-        .expect("results")
-        .iter()
-        .map(|hit| text(&hit["id"]))
-        .collect();
+    let ids: Vec<&str> = plain["results"].as_array().expect("results").iter().map(|hit| text(&hit["id"])).collect();
     assert_eq!(ids[0], "ticker:BTCUSDT", "{ids:?}");
     assert!(ids.contains(&"report:BTCUSDT"), "{ids:?}");
     let pasted = server.call("search", json!({"query": "report:SOLUSDT"}));
@@ -118,10 +93,7 @@ fn report_is_searched_fetched_shown_and_cited() {
 
     let document = server.call("fetch", json!({"id": "report:BTCUSDT"}));
     assert_eq!(document["id"], "report:BTCUSDT");
-    assert!(
-        text(&document["title"]).starts_with("SIMULATED BTCUSDT"),
-        "{document:#}"
-    );
+    assert!(text(&document["title"]).starts_with("SIMULATED BTCUSDT"), "{document:#}");
     let url = text(&document["url"]).replace(&server.url, "");
     let sequence = |report: &Value| report["writer"]["sequence"].as_u64();
     let before = sequence(&report(&server));
@@ -129,11 +101,7 @@ fn report_is_searched_fetched_shown_and_cited() {
     let cited = server.get(&url, &[("accept", "application/json")]).json();
     assert_eq!(cited["text"], document["text"], "as it was");
     let page = server.get("/data/report:BTCUSDT", &[("accept", "text/html")]);
-    assert!(
-        page.status == 200 && page.body.contains("BTCUSDT market report"),
-        "{}",
-        page.body
-    );
+    assert!(page.status == 200 && page.body.contains("BTCUSDT market report"), "{}", page.body);
 
     // A shell that has just started finds it too.
     let asked = std::process::Command::new(binary())
@@ -154,25 +122,15 @@ fn report_is_searched_fetched_shown_and_cited() {
 
     // Its own profile has only these tools.
     let tools = server.modern("/mcp/reports", "tools/list", json!({})).json();
-    let names: Vec<&str> = tools["result"]["tools"]
-        .as_array()
-        .expect("tools")
-        .iter()
-        .map(|tool| text(&tool["name"]))
-        .collect();
+    let names: Vec<&str> =
+        tools["result"]["tools"].as_array().expect("tools").iter().map(|tool| text(&tool["name"])).collect();
     for name in ["search", "fetch", "get_report", "market_overview"] {
         assert!(names.contains(&name), "{names:?}");
     }
     assert!(!names.iter().any(|name| name.starts_with("binance_")), "{names:?}");
     let known = tools["result"]["tools"].as_array().expect("tools");
-    let output = known
-        .iter()
-        .find(|tool| tool["name"] == "get_report")
-        .expect("the tool");
-    assert_eq!(
-        output["outputSchema"]["properties"]["schemaVersion"]["type"], "string",
-        "the schema is published"
-    );
+    let output = known.iter().find(|tool| tool["name"] == "get_report").expect("the tool");
+    assert_eq!(output["outputSchema"]["properties"]["schemaVersion"]["type"], "string", "the schema is published");
 }
 
 #[test]
@@ -181,15 +139,9 @@ fn report_errors_say_what_to_do() {
     let server = serve(&simulator, "");
     let other = fault(&server, "get_report", &json!({"symbol": "XRPUSDT"}));
     assert!(other.starts_with("symbol_not_indexed:"), "{other}");
-    assert!(
-        other.contains("BTCUSDT, ETHUSDT, SOLUSDT") && other.contains("`symbols` of [market]"),
-        "{other}"
-    );
+    assert!(other.contains("BTCUSDT, ETHUSDT, SOLUSDT") && other.contains("`symbols` of [market]"), "{other}");
     let unknown = fault(&server, "get_report", &json!({"symbol": "NOSUCHCOIN"}));
-    assert!(
-        unknown.contains("symbol_not_indexed") && unknown.contains("on the exchange"),
-        "{unknown}"
-    );
+    assert!(unknown.contains("symbol_not_indexed") && unknown.contains("on the exchange"), "{unknown}");
     let wrong = fault(&server, "get_report", &json!({"symbool": "BTCUSDT"}));
     assert!(wrong.contains("symbol"), "{wrong}");
     assert_eq!(server.get("/data/report:XRPUSDT", &[]).status, 404);
@@ -243,15 +195,8 @@ fn stopped_feed_degrades_and_recovers() {
             is_down.set(expected == "down");
             age >= 8_000
         });
-        let words = ask(
-            &server,
-            "get_report",
-            &json!({"symbol": "BTCUSDT", "format": "markdown"}),
-        );
-        assert!(
-            text(&words["result"]["content"][0]["text"]).contains("STALE"),
-            "{words}"
-        );
+        let words = ask(&server, "get_report", &json!({"symbol": "BTCUSDT", "format": "markdown"}));
+        assert!(text(&words["result"]["content"][0]["text"]).contains("STALE"), "{words}");
         match is_frozen {
             false => simulator.fault(&json!({"fault": "clear"})),
             true => simulator.signal("CONT"),
@@ -266,9 +211,7 @@ fn process_without_feed_serves_shared_reports() {
     let redis = Redis::start();
     let cache = format!("url = \"{}\"", redis.url());
     let writer = serve(&simulator, &cache);
-    let reader = TestServer::builder()
-        .tables(&format!("[market]\nfeed = false\n[cache]\n{cache}"))
-        .start();
+    let reader = TestServer::builder().tables(&format!("[market]\nfeed = false\n[cache]\n{cache}")).start();
     let read = wait_for_status(&reader, "ok");
     assert_eq!(read["writer"]["nodeId"], report(&writer)["writer"]["nodeId"]);
     let found = reader.call("search", json!({"query": "ethereum report"}));
@@ -280,10 +223,7 @@ fn process_without_feed_serves_shared_reports() {
     // The writer is killed: its reports become stale and say so.
     drop(writer);
     let down = wait_for_status(&reader, "down");
-    assert!(
-        text(&down["ingestion"]["reason"]).contains("no node writes"),
-        "{down:#}"
-    );
+    assert!(text(&down["ingestion"]["reason"]).contains("no node writes"), "{down:#}");
     // A shell command takes no lease.
     let asked = std::process::Command::new(binary())
         .args(["call", "market_overview", "{}", "--json", "--config"])
@@ -316,9 +256,7 @@ fn redis_failures_are_reported_and_recovered() {
     redis.kill();
     wait_for("the error", || unavailable().is_some());
     assert_eq!(server.get("/readyz", &[]).status, 200, "everything else is served");
-    wait_for("the reason", || {
-        server.get("/readyz", &[]).body.contains("backend_unavailable")
-    });
+    wait_for("the reason", || server.get("/readyz", &[]).body.contains("backend_unavailable"));
     redis.run(&[]);
     recovers("reports after a restart");
     // The last report is read until the next is written.
@@ -342,12 +280,7 @@ fn redis_failures_are_reported_and_recovered() {
 
     // Garbage under every key.
     for garbage in ["not json", "{}", "[1,2", "\u{0}\u{1}"] {
-        for key in [
-            "report:BTCUSDT",
-            "report:writer:BTCUSDT",
-            "report:nodes",
-            "report:symbols",
-        ] {
+        for key in ["report:BTCUSDT", "report:writer:BTCUSDT", "report:nodes", "report:symbols"] {
             console.ask(&["SET", key, garbage]);
         }
         recovers("reports after garbage");

@@ -38,12 +38,7 @@ impl Exchange {
         );
         let nginx = Nginx::start(dir.path(), &site);
         wait_for("nginx to listen", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        Self {
-            dir,
-            port,
-            _simulator: simulator,
-            _nginx: nginx,
-        }
+        Self { dir, port, _simulator: simulator, _nginx: nginx }
     }
 
     fn authority(&self) -> String {
@@ -73,11 +68,9 @@ fn certify(name: &str, dir: &Path) {
     let key = KeyPair::generate().expect("a key");
     let server = CertificateParams::new([name.to_owned()]).expect("a name");
     let server = server.signed_by(&key, &issuer).expect("a certificate");
-    for (file, text) in [
-        ("authority.pem", root.pem()),
-        ("server.pem", server.pem()),
-        ("server.key", key.serialize_pem()),
-    ] {
+    for (file, text) in
+        [("authority.pem", root.pem()), ("server.pem", server.pem()), ("server.key", key.serialize_pem())]
+    {
         fs::write(dir.join(file), text).expect("a file");
     }
 }
@@ -116,18 +109,10 @@ fn untrusted_certificate_is_refused_and_explained() {
     let misnamed = exchange.serve("localhost", exchange.port, &[("SSL_CERT_FILE", &authority)]);
     wait_for_reason(&misnamed, "its certificate is for another name");
     for server in [&stranger, &misnamed] {
-        assert!(
-            l1(server).is_null(),
-            "nothing is served of an exchange that is not trusted"
-        );
-        wait_for("the reason in the log", || {
-            server.log().contains("no secure connection to")
-        });
+        assert!(l1(server).is_null(), "nothing is served of an exchange that is not trusted");
+        wait_for("the reason in the log", || server.log().contains("no secure connection to"));
         let log = server.log();
-        assert!(
-            log.lines().count() < 20,
-            "it is told once, not with each attempt: {log}"
-        );
+        assert!(log.lines().count() < 20, "it is told once, not with each attempt: {log}");
     }
 }
 
@@ -148,9 +133,7 @@ fn requests_and_streams_use_environment_proxy() {
     let address = format!("http://127.0.0.1:{}", proxy.port);
     let environment = [("SSL_CERT_FILE", authority.as_str()), ("HTTPS_PROXY", &address)];
     let refused = exchange.serve(BEHIND_PROXY, 443, &environment);
-    wait_for("the proxy's refusal in the log", || {
-        refused.log().contains("proxy authorization required")
-    });
+    wait_for("the proxy's refusal in the log", || refused.log().contains("proxy authorization required"));
     assert!(!server.log().contains("secret"));
 }
 

@@ -30,10 +30,7 @@ fn called(server: &TestServer, tool: &str, arguments: Value) -> Value {
 fn found(server: &TestServer, arguments: Value) -> Vec<Value> {
     let result = called(server, "search_hansard_speeches", arguments);
     assert_ne!(result["isError"], true, "{result}");
-    result["structuredContent"]["speeches"]
-        .as_array()
-        .cloned()
-        .expect("speeches")
+    result["structuredContent"]["speeches"].as_array().cloned().expect("speeches")
 }
 
 fn refused(server: &TestServer, tool: &str, arguments: Value) -> String {
@@ -48,35 +45,19 @@ fn speech_tool_descriptions_match_the_data() {
     let tools = server.modern("/mcp/hansard", "tools/list", json!({})).json()["result"]["tools"].clone();
     let tool = |name: &str| {
         let tools = tools.as_array().expect("tools");
-        tools
-            .iter()
-            .find(|tool| tool["name"] == name)
-            .cloned()
-            .expect("the tool")
+        tools.iter().find(|tool| tool["name"] == name).cloned().expect("the tool")
     };
     let search = tool("search_hansard_speeches");
     let description = search["description"].as_str().expect("a description");
     let head: String = description.chars().take(500).collect();
     for part in ["24 speeches", "2024-02-13 to 2025-10-07", "Use this when", "Do not use"] {
-        assert!(
-            head.contains(part),
-            "{part} is not in the first 500 characters: {description}"
-        );
+        assert!(head.contains(part), "{part} is not in the first 500 characters: {description}");
     }
-    for part in [
-        "Limitations",
-        "Workflow",
-        "fetch_hansard_speech",
-        "Prefer this tool",
-        "Parameters",
-    ] {
+    for part in ["Limitations", "Workflow", "fetch_hansard_speech", "Prefer this tool", "Parameters"] {
         assert!(description.contains(part), "{part}: {description}");
     }
     let schema = &search["inputSchema"]["properties"];
-    assert_eq!(
-        schema["party"]["enum"],
-        json!(["Greens", "Independent", "Labor", "Liberal", "National"])
-    );
+    assert_eq!(schema["party"]["enum"], json!(["Greens", "Independent", "Labor", "Liberal", "National"]));
     assert_eq!(schema["chamber"]["enum"], json!(["House of Representatives", "Senate"]));
     assert_eq!(search["annotations"]["readOnlyHint"], true);
     assert_eq!(search["annotations"]["openWorldHint"], false);
@@ -84,43 +65,28 @@ fn speech_tool_descriptions_match_the_data() {
     let fetch = tool("fetch_hansard_speech");
     assert_eq!(fetch["annotations"]["idempotentHint"], true);
     assert_eq!(fetch["inputSchema"]["required"], json!(["speech_id"]));
-    assert!(
-        !tools.to_string().contains("ingest_"),
-        "ingestion is not offered unless it is switched on"
-    );
+    assert!(!tools.to_string().contains("ingest_"), "ingestion is not offered unless it is switched on");
 }
 
 #[test]
 fn speech_is_found_and_fetched_exactly() {
     let server = server();
-    let speeches = found(
-        &server,
-        json!({"query": "child care places in new estates", "limit": 3}),
-    );
+    let speeches = found(&server, json!({"query": "child care places in new estates", "limit": 3}));
     let first = &speeches[0];
     assert_eq!(first["speaker"], "Rosalind Achterberg");
     assert_eq!(first["party"], "Labor");
     assert_eq!(first["chamber"], "House of Representatives");
     assert_eq!(first["date"], "2024-02-13");
-    assert_eq!(
-        first["hansard_reference"],
-        "House Hansard (sample), 13 February 2024, p. 17"
-    );
+    assert_eq!(first["hansard_reference"], "House Hansard (sample), 13 February 2024, p. 17");
     let id = first["speech_id"].as_str().expect("an id");
     assert_eq!(first["chunk_id"], format!("{id}#{}", first["chunk_index"]));
     assert!(first["excerpt"].as_str().expect("an excerpt").chars().count() <= 500);
-    let scores: Vec<f64> = speeches
-        .iter()
-        .map(|s| s["relevance_score"].as_f64().expect("a score"))
-        .collect();
+    let scores: Vec<f64> = speeches.iter().map(|s| s["relevance_score"].as_f64().expect("a score")).collect();
     assert!(scores.windows(2).all(|pair| pair[0] >= pair[1]), "{scores:?}");
     assert!(scores.iter().all(|score| (0.0..=1.0).contains(score)), "{scores:?}");
     // The citation opens at the passage.
     let url = first["url"].as_str().expect("a url");
-    let page = server.get(
-        &url[url.find("/data/").expect("a citation")..].replace("#passage", ""),
-        &[],
-    );
+    let page = server.get(&url[url.find("/data/").expect("a citation")..].replace("#passage", ""), &[]);
     assert_eq!(page.status, 200);
     assert!(page.body.contains("<mark id=\"passage\">") || first["chunk_index"] == 0);
 
@@ -131,11 +97,7 @@ fn speech_is_found_and_fetched_exactly() {
         .find(|text| text.contains(id))
         .expect("the file");
     let body = file.splitn(3, "---\n").nth(2).expect("a body").trim_start_matches('\n');
-    for given in [
-        json!({"speech_id": id}),
-        json!({"id": format!("hansard:{id}")}),
-        json!({"speech_id": url}),
-    ] {
+    for given in [json!({"speech_id": id}), json!({"id": format!("hansard:{id}")}), json!({"speech_id": url})] {
         let fetched = called(&server, "fetch_hansard_speech", given)["structuredContent"].clone();
         assert_eq!(fetched["full_text"], body);
         assert_eq!(fetched["electorate"], "Banksmere");
@@ -153,10 +115,7 @@ fn speech_filters_understand_codes() {
     let server = server();
     let all = |more: Value| {
         let mut arguments = json!({"query": "the people of my electorate", "limit": 100});
-        arguments
-            .as_object_mut()
-            .expect("object")
-            .extend(more.as_object().expect("object").clone());
+        arguments.as_object_mut().expect("object").extend(more.as_object().expect("object").clone());
         found(&server, arguments)
     };
     let labor = all(json!({"party": "Labor"}));
@@ -172,10 +131,7 @@ fn speech_filters_understand_codes() {
     assert!(!by.is_empty() && by.iter().all(|s| s["speaker"] == "Rosalind Achterberg"));
     let spring = all(json!({"start_date": "2024-09-01", "end_date": "2024-11-30"}));
     let dates: Vec<&str> = spring.iter().map(|s| s["date"].as_str().expect("a date")).collect();
-    assert!(
-        !dates.is_empty() && dates.iter().all(|d| ("2024-09-01"..="2024-11-30").contains(d)),
-        "{dates:?}"
-    );
+    assert!(!dates.is_empty() && dates.iter().all(|d| ("2024-09-01"..="2024-11-30").contains(d)), "{dates:?}");
     let both = all(json!({"party": "Labor", "chamber": "Senate"}));
     assert!(both.iter().all(|s| s["party"] == "Labor" && s["chamber"] == "Senate"));
     assert!(all(json!({"speaker": "nobody of that name"})).is_empty());
@@ -195,15 +151,9 @@ fn wrong_speech_arguments_get_advice() {
     assert!(told.contains("start_date") && told.contains("YYYY-MM-DD"), "{told}");
     let told = refused(&server, search, json!({"query": "water", "start_date": "last June"}));
     assert!(told.contains("start_date"), "{told}");
-    let told = refused(
-        &server,
-        search,
-        json!({"query": "water", "start_date": "2025-01-01", "end_date": "2024-01-01"}),
-    );
-    assert!(
-        told.contains("start_date 2025-01-01 is after end_date 2024-01-01"),
-        "{told}"
-    );
+    let told =
+        refused(&server, search, json!({"query": "water", "start_date": "2025-01-01", "end_date": "2024-01-01"}));
+    assert!(told.contains("start_date 2025-01-01 is after end_date 2024-01-01"), "{told}");
     let told = refused(&server, search, json!({"query": "water", "party": "Whig"}));
     assert!(told.contains("party") && told.contains("Labor"), "{told}");
     let told = refused(&server, search, json!({"query": "w"}));
@@ -211,10 +161,7 @@ fn wrong_speech_arguments_get_advice() {
     let told = refused(&server, search, json!({"query": "water", "limit": 101}));
     assert!(told.contains("at most 100"), "{told}");
     let told = refused(&server, "fetch_hansard_speech", json!({"speech_id": "nothing"}));
-    assert!(
-        told.starts_with("Speech not found: nothing") && told.contains(search),
-        "{told}"
-    );
+    assert!(told.starts_with("Speech not found: nothing") && told.contains(search), "{told}");
 }
 
 #[test]
@@ -272,11 +219,7 @@ fn find_related_returns_similar_and_neighbours() {
     assert!(results.iter().all(|result| result["id"] != id.as_str()));
     assert_eq!(answer["neighbours"]["previous"]["passage"], 0);
     let page = server.get(&format!("/data/{id}?passage=1"), &[]);
-    assert!(
-        page.body.contains("Previous passage") && page.body.contains("Similar documents"),
-        "{}",
-        page.body
-    );
+    assert!(page.body.contains("Previous passage") && page.body.contains("Similar documents"), "{}", page.body);
     let told = refused(&server, "find_related", json!({"id": "hansard:none"}));
     assert!(told.contains("not found"), "{told}");
 }
@@ -285,17 +228,11 @@ fn find_related_returns_similar_and_neighbours() {
 fn keyword_search_serves_before_vectors() {
     let table = speeches_table("").replace("embedder = \"none\"\n", "");
     let server = TestServer::builder().model().tables(&table).start();
-    let first = |query: &str| {
-        found(&server, json!({"query": query}))
-            .first()
-            .map(|s| s["title"].clone())
-    };
+    let first = |query: &str| found(&server, json!({"query": query})).first().map(|s| s["title"].clone());
     assert!(first("seven-eighths problem").is_some());
     // The query shares no words with the speech.
     let paraphrase = "boats queueing offshore cost growers money";
-    wait_for("the vectors", || {
-        first(paraphrase).is_some_and(|title| title.to_string().contains("Port Carmody"))
-    });
+    wait_for("the vectors", || first(paraphrase).is_some_and(|title| title.to_string().contains("Port Carmody")));
     // Filters apply to vector search too.
     let labor = found(&server, json!({"query": paraphrase, "party": "Labor", "limit": 100}));
     assert!(labor.iter().all(|s| s["party"] == "Labor"));
@@ -324,11 +261,7 @@ fn only_administrators_ingest() {
     write(&incoming, "one.md", &speech("one", "Zeppelins may land again."));
     write(&incoming, "2024/two.md", &speech("two", "Canals were dug by hand."));
     write(&incoming, "2024/same.md", &speech("same", "Lighthouses need keepers."));
-    write(
-        &incoming,
-        "2024/bad.md",
-        &speech("bad", "Text.").replace("2024-05-28", "2024-13-45"),
-    );
+    write(&incoming, "2024/bad.md", &speech("bad", "Text.").replace("2024-05-28", "2024-13-45"));
     write(folder.path(), "secret.md", &speech("secret", "Not for you."));
     #[cfg(unix)]
     std::os::unix::fs::symlink(folder.path().join("secret.md"), incoming.join("link.md")).expect("a link");
@@ -378,13 +311,7 @@ fn only_administrators_ingest() {
     for out in ["../secret.md", "/etc/passwd", "2024/../../secret.md", "link.md"] {
         let refused = result(call(Some(TOKEN), "ingest_hansard_file", json!({"path": out})));
         assert_eq!(refused["isError"], true, "{out}: {refused}");
-        assert!(
-            refused["content"][0]["text"]
-                .as_str()
-                .expect("text")
-                .contains("leads out"),
-            "{refused}"
-        );
+        assert!(refused["content"][0]["text"].as_str().expect("text").contains("leads out"), "{refused}");
     }
     let one = result(call(Some(TOKEN), "ingest_hansard_file", json!({"path": "one.md"})));
     assert_eq!(one["structuredContent"]["succeeded"], 1, "{one}");
@@ -392,10 +319,7 @@ fn only_administrators_ingest() {
         result(call(Some(TOKEN), "ingest_hansard_directory", json!({"path": "2024"})))["structuredContent"].clone();
     let counts = ["total_files", "succeeded", "skipped", "failed", "total_chunks_created"].map(|key| all[key].clone());
     assert_eq!(json!(counts), json!([3, 1, 1, 1, 1]), "{all}");
-    assert!(
-        all.to_string().contains("the same text as old") && all.to_string().contains("YYYY-MM-DD"),
-        "{all}"
-    );
+    assert!(all.to_string().contains("the same text as old") && all.to_string().contains("YYYY-MM-DD"), "{all}");
     for (query, id) in [("zeppelins", "one"), ("canals", "two")] {
         assert_eq!(found(&server, json!({"query": query}))[0]["speech_id"], id);
     }

@@ -10,15 +10,10 @@ use crate::support::{PATIENCE, TestServer, sample};
 
 #[test]
 fn sse_keeps_alive_and_closes_at_its_limit() {
-    let server = TestServer::builder()
-        .documents(&sample())
-        .server("keep_alive_secs = 1\nsse_max_secs = 3")
-        .start();
+    let server = TestServer::builder().documents(&sample()).server("keep_alive_secs = 1\nsse_max_secs = 3").start();
     let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
     stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-    stream
-        .write_all(b"GET /sse HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n")
-        .expect("sent");
+    stream.write_all(b"GET /sse HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n").expect("sent");
     let mut seen = String::new();
     let mut buffer = [0; 4096];
     while let Ok(read) = stream.read(&mut buffer) {
@@ -31,25 +26,11 @@ fn sse_keeps_alive_and_closes_at_its_limit() {
         }
     }
     assert!(seen.to_ascii_lowercase().contains("x-accel-buffering: no"), "{seen}");
-    assert!(
-        seen.contains("event: endpoint\ndata: /sse/messages?sessionId="),
-        "{seen}"
-    );
+    assert!(seen.contains("event: endpoint\ndata: /sse/messages?sessionId="), "{seen}");
     assert!(seen.matches(": keep-alive").count() >= 2, "{seen}");
-    assert!(
-        seen.ends_with("0\r\n\r\n"),
-        "closed cleanly, with the last chunk: {seen:?}"
-    );
-    let session = seen
-        .split("sessionId=")
-        .nth(1)
-        .and_then(|s| s.split_whitespace().next())
-        .expect("a session");
-    let late = server.post(
-        &format!("/sse/messages?sessionId={session}"),
-        &[JSON],
-        &rpc("ping", json!({})),
-    );
+    assert!(seen.ends_with("0\r\n\r\n"), "closed cleanly, with the last chunk: {seen:?}");
+    let session = seen.split("sessionId=").nth(1).and_then(|s| s.split_whitespace().next()).expect("a session");
+    let late = server.post(&format!("/sse/messages?sessionId={session}"), &[JSON], &rpc("ping", json!({})));
     assert_eq!(late.status, 404, "what ended is forgotten");
 }
 
@@ -74,10 +55,7 @@ fn sse_serves_profiles() {
         .write_all(b"GET /sse/research HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n")
         .expect("sent");
     let opened = read_until(&mut stream, "sessionId=");
-    let session = opened
-        .split("sessionId=")
-        .nth(1)
-        .and_then(|rest| rest.split_whitespace().next());
+    let session = opened.split("sessionId=").nth(1).and_then(|rest| rest.split_whitespace().next());
     let path = format!("/sse/messages?sessionId={}", session.expect("a session"));
     let hello = json!({
         "protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "it", "version": "1"},
@@ -88,11 +66,7 @@ fn sse_serves_profiles() {
     assert_eq!(server.post(&path, &[JSON], &ready).status, 202);
     assert_eq!(server.post(&path, &[JSON], &rpc("tools/list", json!({}))).status, 202);
     let listed = read_until(&mut stream, "\n\n");
-    assert_eq!(
-        listed.matches("inputSchema").count(),
-        2,
-        "search and fetch alone: {listed}"
-    );
+    assert_eq!(listed.matches("inputSchema").count(), 2, "search and fetch alone: {listed}");
     let unknown = server.get("/sse/nothing", &[]);
     assert_eq!(unknown.status, 404);
     assert!(unknown.body.contains("research"), "{}", unknown.body);

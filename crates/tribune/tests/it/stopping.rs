@@ -49,10 +49,7 @@ fn order(server: &TestServer, arguments: &Value) -> Value {
 
 /// Candles of another symbol each time, so that no two calls share a request.
 fn candles(symbol: &str) -> Value {
-    call(
-        "binance_get_klines",
-        &json!({"symbol": symbol, "interval": "1m", "limit": 3}),
-    )
+    call("binance_get_klines", &json!({"symbol": symbol, "interval": "1m", "limit": 3}))
 }
 
 /// The transports of a call.
@@ -124,16 +121,9 @@ impl Stream {
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         let get = b"GET /sse HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n";
         stream.write_all(get).expect("sent");
-        let mut opened = Self {
-            stream,
-            path: String::new(),
-        };
+        let mut opened = Self { stream, path: String::new() };
         let endpoint = opened.read_until("sessionId=");
-        opened.path = endpoint
-            .lines()
-            .find_map(|line| line.strip_prefix("data: "))
-            .expect("a path")
-            .to_owned();
+        opened.path = endpoint.lines().find_map(|line| line.strip_prefix("data: ")).expect("a path").to_owned();
         let hello =
             json!({"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "it", "version": "1"}});
         server.post(&opened.path, &[JSON], &rpc("initialize", hello));
@@ -167,9 +157,7 @@ fn asked(simulator: &Simulator) -> u64 {
     let state = ureq::get(format!("{}/sim/state", simulator.url)).call();
     let state = state.expect("an answer").body_mut().read_to_string().expect("a body");
     let state: Value = serde_json::from_str(&state).expect("JSON");
-    let requests = state["counts"]["requests"]
-        .as_object()
-        .or(state["requests"].as_object());
+    let requests = state["counts"]["requests"].as_object().or(state["requests"].as_object());
     let counted = requests.expect("counts").iter();
     let wanted = counted.filter(|(path, _)| path.ends_with("/klines") || path.ends_with("/order"));
     wanted.filter_map(|(_, count)| count.as_u64()).sum()
@@ -192,10 +180,7 @@ fn running_calls_are_answered_before_stop() {
         let preview = order(&server, &buy);
         let mut confirmed = buy;
         confirmed["preview_token"] = preview["structuredContent"]["preview_token"].clone();
-        let opened: Vec<_> = ways
-            .iter()
-            .map(|(way, symbol)| (way, way.open(&server, symbol)))
-            .collect();
+        let opened: Vec<_> = ways.iter().map(|(way, symbol)| (way, way.open(&server, symbol))).collect();
         simulator.fault(&json!({"fault": "delay", "millis": 1_000}));
         std::thread::scope(|scope| {
             let before = asked(&simulator);
@@ -211,10 +196,7 @@ fn running_calls_are_answered_before_stop() {
                 assert_eq!(answer["result"]["isError"], false, "{way:?}, round {round}: {answer}");
             }
             let placed = placing.join().expect("an answer");
-            assert_eq!(
-                placed["structuredContent"]["status"], "placed",
-                "round {round}: {placed}"
-            );
+            assert_eq!(placed["structuredContent"]["status"], "placed", "round {round}: {placed}");
         });
         simulator.fault(&json!({"fault": "clear"}));
         server.wait_for_log("stopped");
@@ -241,10 +223,7 @@ fn damaged_journal_is_reported_and_keeps_its_tokens() {
     assert!(!log.contains("canary"), "{log}");
     let again = order(&server, &confirmed);
     let told = text(&again["content"][0]["text"]);
-    assert!(
-        told.contains("has been used") && told.contains("do not order again"),
-        "{told}"
-    );
+    assert!(told.contains("has been used") && told.contains("do not order again"), "{told}");
     let preview = order(&server, &buy)["structuredContent"].clone();
     assert!(text(&preview["note"]).contains("line 3"), "{preview}");
     assert_eq!(preview["recent_orders"][0]["outcome"], "placed", "{preview}");
@@ -257,15 +236,7 @@ fn invalid_tokens_say_which_is_expected() {
     let body = rpc("tools/list", json!({}));
     let answer = server.post("/mcp/admin", &[JSON, ("authorization", "Bearer wrong")], &body);
     assert_eq!(answer.status, 401);
-    assert!(
-        answer.body.contains("This is not the token of server.admin_token"),
-        "{}",
-        answer.body
-    );
+    assert!(answer.body.contains("This is not the token of server.admin_token"), "{}", answer.body);
     let answer = server.post("/mcp", &[JSON, ("authorization", "Bearer wrong")], &body);
-    assert!(
-        answer.body.contains("tribune token create --user NAME"),
-        "{}",
-        answer.body
-    );
+    assert!(answer.body.contains("tribune token create --user NAME"), "{}", answer.body);
 }

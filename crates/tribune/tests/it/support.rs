@@ -21,29 +21,18 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// How much a test repeats: `short` in `./test`, `long` in `./test --soak`.
 pub fn repetitions<T>(short: T, long: T) -> T {
-    if std::env::var_os("TRIBUNE_SOAK").is_some() {
-        long
-    } else {
-        short
-    }
+    if std::env::var_os("TRIBUNE_SOAK").is_some() { long } else { short }
 }
 
 /// The repository.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .canonicalize()
-        .expect("the repository")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
 }
 
 /// A tool that `./test` installs. A missing tool fails the test.
 pub fn installed(relative: &str) -> PathBuf {
     let path = root().join(".testenv").join(relative);
-    assert!(
-        path.exists(),
-        "{} is missing: run ./test, which installs what the tests need",
-        path.display()
-    );
+    assert!(path.exists(), "{} is missing: run ./test, which installs what the tests need", path.display());
     path
 }
 
@@ -135,14 +124,7 @@ impl TestServer {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        Answer::of(
-            request
-                .config()
-                .max_redirects(0)
-                .max_redirects_will_error(false)
-                .build()
-                .send(body),
-        )
+        Answer::of(request.config().max_redirects(0).max_redirects_will_error(false).build().send(body))
     }
 
     pub fn delete(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
@@ -189,21 +171,12 @@ impl TestServer {
 
     /// A tool's structured answer, checked to be the same as its text.
     pub fn call(&self, tool: &str, arguments: Value) -> Value {
-        let answer = self
-            .modern("/mcp", "tools/call", json!({"name": tool, "arguments": arguments}))
-            .json();
+        let answer = self.modern("/mcp", "tools/call", json!({"name": tool, "arguments": arguments})).json();
         let result = &answer["result"];
         assert_eq!(result["isError"], false, "{answer}");
         let text = result["content"][0]["text"].as_str().expect("a text item");
-        assert_eq!(
-            result["content"].as_array().expect("content").len(),
-            1,
-            "exactly one item"
-        );
-        assert_eq!(
-            serde_json::from_str::<Value>(text).expect("JSON text"),
-            result["structuredContent"]
-        );
+        assert_eq!(result["content"].as_array().expect("content").len(), 1, "exactly one item");
+        assert_eq!(serde_json::from_str::<Value>(text).expect("JSON text"), result["structuredContent"]);
         result["structuredContent"].clone()
     }
 
@@ -309,32 +282,12 @@ impl TestServer {
         let url = out
             .lines()
             .map_while(Result::ok)
-            .find_map(|line| {
-                Some(
-                    line.trim()
-                        .strip_prefix("listens on")?
-                        .trim()
-                        .trim_end_matches('/')
-                        .to_owned(),
-                )
-            })
+            .find_map(|line| Some(line.trim().strip_prefix("listens on")?.trim().trim_end_matches('/').to_owned()))
             .unwrap_or_else(|| {
-                panic!(
-                    "no address: {}",
-                    fs::read_to_string(dir.path().join("log")).unwrap_or_default()
-                )
+                panic!("no address: {}", fs::read_to_string(dir.path().join("log")).unwrap_or_default())
             });
-        let port = url
-            .rsplit(':')
-            .next()
-            .and_then(|port| port.parse().ok())
-            .expect("a port");
-        Self {
-            dir,
-            url: format!("http://127.0.0.1:{port}"),
-            port,
-            child,
-        }
+        let port = url.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
+        Self { dir, url: format!("http://127.0.0.1:{port}"), port, child }
     }
 
     pub fn wait_ready(&self) {
@@ -352,9 +305,7 @@ pub fn wait_for(what: &str, holds: impl Fn() -> bool) {
 }
 
 pub fn signal(pid: u32, name: &str) {
-    let sent = Command::new("kill")
-        .args([&format!("-{name}"), &pid.to_string()])
-        .status();
+    let sent = Command::new("kill").args([&format!("-{name}"), &pid.to_string()]).status();
     assert!(sent.expect("kill").success());
 }
 
@@ -383,10 +334,7 @@ pub fn sample() -> Vec<(&'static str, &'static str)> {
             "beans.md",
             "---\ntitle: Runner beans\ndate: 2024-05-28\ntags: [garden]\n---\n\nSow runner beans in May, when the soil is warm.\n",
         ),
-        (
-            "compost.txt",
-            "Compost heaps\n\nTurn the heap weekly and keep it damp.\n",
-        ),
+        ("compost.txt", "Compost heaps\n\nTurn the heap weekly and keep it damp.\n"),
         (
             "rows.jsonl",
             "{\"id\":\"x-coredata://A/ICNote/p12\",\"title\":\"Slugs\",\"text\":\"Beer traps catch slugs at night.\"}\n{\"id\":\"50% off: a/b?c#d é\",\"title\":\"Odd id\",\"text\":\"An identifier of an odd shape.\"}\n",
@@ -411,10 +359,7 @@ impl Answer {
     }
 
     pub fn header(&self, name: &str) -> &str {
-        self.headers
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-            .unwrap_or_default()
+        self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
     /// The JSON of the body, or of the last message if the body is an event stream.
@@ -430,11 +375,7 @@ impl Answer {
 }
 
 fn agent() -> ureq::Agent {
-    ureq::Agent::config_builder()
-        .http_status_as_error(false)
-        .timeout_global(Some(PATIENCE))
-        .build()
-        .into()
+    ureq::Agent::config_builder().http_status_as_error(false).timeout_global(Some(PATIENCE)).build().into()
 }
 
 /// A string, or nothing.

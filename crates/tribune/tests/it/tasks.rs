@@ -17,123 +17,28 @@ fn task_errors_begin_with_their_code() {
     let nobody = "00000000-0000-7000-8000-000000000000";
     for (tool, arguments, code, told) in [
         ("add_task", json!({}), "VALIDATION_ERROR", "`title` is missing"),
-        (
-            "add_task",
-            json!({"title": ""}),
-            "VALIDATION_ERROR",
-            "at least 1 character",
-        ),
-        (
-            "add_task",
-            json!({"title": "  \t "}),
-            "VALIDATION_ERROR",
-            "at least 1 character",
-        ),
-        (
-            "add_task",
-            json!({"title": "x".repeat(201)}),
-            "VALIDATION_ERROR",
-            "at most 200 characters",
-        ),
-        (
-            "add_task",
-            json!({"title": "two\nlines"}),
-            "VALIDATION_ERROR",
-            "more than one line",
-        ),
+        ("add_task", json!({"title": ""}), "VALIDATION_ERROR", "at least 1 character"),
+        ("add_task", json!({"title": "  \t "}), "VALIDATION_ERROR", "at least 1 character"),
+        ("add_task", json!({"title": "x".repeat(201)}), "VALIDATION_ERROR", "at most 200 characters"),
+        ("add_task", json!({"title": "two\nlines"}), "VALIDATION_ERROR", "more than one line"),
         ("add_task", json!({"title": "bell\u{7}"}), "VALIDATION_ERROR", "U+0007"),
-        (
-            "add_task",
-            json!({"title": "x", "description": "y".repeat(1001)}),
-            "VALIDATION_ERROR",
-            "at most 1000",
-        ),
-        (
-            "add_task",
-            json!({"title": "x", "priority": "urgent"}),
-            "VALIDATION_ERROR",
-            "must be one of",
-        ),
-        (
-            "add_task",
-            json!({"title": "x", "due_date": "2026-02-30"}),
-            "VALIDATION_ERROR",
-            "YYYY-MM-DD",
-        ),
-        (
-            "add_task",
-            json!({"title": "x", "due_date": "2026-02-28T10:00"}),
-            "VALIDATION_ERROR",
-            "due_date",
-        ),
-        (
-            "add_task",
-            json!({"title": "x", "tags": vec!["t"; 11]}),
-            "VALIDATION_ERROR",
-            "at most 10 items",
-        ),
-        (
-            "add_task",
-            json!({"title": "x", "user_id": "bob"}),
-            "VALIDATION_ERROR",
-            "no argument `user_id`",
-        ),
-        (
-            "list_tasks",
-            json!({"status": "open"}),
-            "VALIDATION_ERROR",
-            "must be one of",
-        ),
+        ("add_task", json!({"title": "x", "description": "y".repeat(1001)}), "VALIDATION_ERROR", "at most 1000"),
+        ("add_task", json!({"title": "x", "priority": "urgent"}), "VALIDATION_ERROR", "must be one of"),
+        ("add_task", json!({"title": "x", "due_date": "2026-02-30"}), "VALIDATION_ERROR", "YYYY-MM-DD"),
+        ("add_task", json!({"title": "x", "due_date": "2026-02-28T10:00"}), "VALIDATION_ERROR", "due_date"),
+        ("add_task", json!({"title": "x", "tags": vec!["t"; 11]}), "VALIDATION_ERROR", "at most 10 items"),
+        ("add_task", json!({"title": "x", "user_id": "bob"}), "VALIDATION_ERROR", "no argument `user_id`"),
+        ("list_tasks", json!({"status": "open"}), "VALIDATION_ERROR", "must be one of"),
         ("list_tasks", json!({"limit": 0}), "VALIDATION_ERROR", "at least 1"),
         ("list_tasks", json!({"cursor": "x"}), "VALIDATION_ERROR", "next_cursor"),
-        (
-            "list_tasks",
-            json!({"user": "bob"}),
-            "VALIDATION_ERROR",
-            "no argument `user`",
-        ),
-        (
-            "list_tasks",
-            json!({"due_from": "2026-03-02", "due_until": "2026-03-01"}),
-            "VALIDATION_ERROR",
-            "later than",
-        ),
-        (
-            "update_task",
-            json!({"task_id": id}),
-            "VALIDATION_ERROR",
-            "at least one of",
-        ),
-        (
-            "update_task",
-            json!({"task_id": id, "title": null}),
-            "VALIDATION_ERROR",
-            "title",
-        ),
-        (
-            "complete_task",
-            json!({"task_id": "x".repeat(36)}),
-            "VALIDATION_ERROR",
-            "list_tasks",
-        ),
-        (
-            "complete_task",
-            json!({"task_id": nobody}),
-            "TASK_NOT_FOUND",
-            "list_tasks",
-        ),
-        (
-            "update_task",
-            json!({"task_id": nobody, "title": "x"}),
-            "TASK_NOT_FOUND",
-            "list_tasks",
-        ),
-        (
-            "delete_task",
-            json!({"task_id": nobody}),
-            "TASK_NOT_FOUND",
-            "list_tasks",
-        ),
+        ("list_tasks", json!({"user": "bob"}), "VALIDATION_ERROR", "no argument `user`"),
+        ("list_tasks", json!({"due_from": "2026-03-02", "due_until": "2026-03-01"}), "VALIDATION_ERROR", "later than"),
+        ("update_task", json!({"task_id": id}), "VALIDATION_ERROR", "at least one of"),
+        ("update_task", json!({"task_id": id, "title": null}), "VALIDATION_ERROR", "title"),
+        ("complete_task", json!({"task_id": "x".repeat(36)}), "VALIDATION_ERROR", "list_tasks"),
+        ("complete_task", json!({"task_id": nobody}), "TASK_NOT_FOUND", "list_tasks"),
+        ("update_task", json!({"task_id": nobody, "title": "x"}), "TASK_NOT_FOUND", "list_tasks"),
+        ("delete_task", json!({"task_id": nobody}), "TASK_NOT_FOUND", "list_tasks"),
     ] {
         let fault = me.try_call(tool, &arguments).expect_err(tool);
         assert!(fault.starts_with(&format!("{code}: ")), "{tool} {arguments}: {fault}");
@@ -164,22 +69,13 @@ fn task_list_is_filtered_sorted_paged() {
         tasks.iter().map(|task| text(&task["title"]).to_owned()).collect()
     };
     assert_eq!(titles(json!({}))[0], "Pay the rent");
-    assert_eq!(
-        titles(json!({"sort": "due"})),
-        ["Pay the rent", "Paint the fence", "Sow beans", "Call the plumber"]
-    );
+    assert_eq!(titles(json!({"sort": "due"})), ["Pay the rent", "Paint the fence", "Sow beans", "Call the plumber"]);
     assert_eq!(
         titles(json!({"sort": "priority"})),
         ["Sow beans", "Pay the rent", "Call the plumber", "Paint the fence"]
     );
-    assert_eq!(
-        titles(json!({"priority": "HIGH", "due_from": "2027-02-01"})),
-        ["Sow beans"]
-    );
-    assert_eq!(
-        titles(json!({"due_until": "2027-03-01", "sort": "due"})),
-        ["Pay the rent", "Paint the fence"]
-    );
+    assert_eq!(titles(json!({"priority": "HIGH", "due_from": "2027-02-01"})), ["Sow beans"]);
+    assert_eq!(titles(json!({"due_until": "2027-03-01", "sort": "due"})), ["Pay the rent", "Paint the fence"]);
     assert_eq!(titles(json!({"query": "THE plum"})), ["Call the plumber"]);
     assert_eq!(titles(json!({"query": "%"})), Vec::<String>::new());
     assert_eq!(titles(json!({"category": "home", "tag": "a"})).len(), 4);
@@ -206,20 +102,13 @@ fn long_task_list_stays_under_limit() {
     let server = with_store();
     let me = Person::local(&server);
     for number in 0..60 {
-        me.call(
-            "add_task",
-            &json!({"title": format!("Task {number}"), "description": "\"\n".repeat(500)}),
-        );
+        me.call("add_task", &json!({"title": format!("Task {number}"), "description": "\"\n".repeat(500)}));
     }
     let answer = me.modern("tools/call", json!({"name": "list_tasks", "arguments": {"limit": 100}}));
     assert!(answer.body.len() < 100_000, "{}", answer.body.len());
     let (mut seen, mut cursor) = (0, Value::Null);
     loop {
-        let arguments = if cursor.is_null() {
-            json!({"limit": 100})
-        } else {
-            json!({"limit": 100, "cursor": cursor})
-        };
+        let arguments = if cursor.is_null() { json!({"limit": 100}) } else { json!({"limit": 100, "cursor": cursor}) };
         let listed = me.call("list_tasks", &arguments);
         seen += listed["tasks"].as_array().expect("tasks").len();
         cursor = listed["next_cursor"].clone();
@@ -233,11 +122,7 @@ fn long_task_list_stays_under_limit() {
 #[test]
 fn tasks_are_hidden_from_other_users() {
     let server = with_store();
-    let (ann, bob, local) = (
-        Person::new(&server, "ann"),
-        Person::new(&server, "bob"),
-        Person::local(&server),
-    );
+    let (ann, bob, local) = (Person::new(&server, "ann"), Person::new(&server, "bob"), Person::local(&server));
     let hers = ann.add("Write the eulogy");
     let id = format!("task:{hers}");
     for other in [&bob, &local] {
@@ -251,10 +136,7 @@ fn tasks_are_hidden_from_other_users() {
             let fault = other.try_call(tool, &arguments).expect_err(tool);
             let absent = fault.clone();
             let unknown = other
-                .try_call(
-                    tool,
-                    &json!({"task_id": "00000000-0000-7000-8000-000000000000", "title": "Mine"}),
-                )
+                .try_call(tool, &json!({"task_id": "00000000-0000-7000-8000-000000000000", "title": "Mine"}))
                 .expect_err(tool);
             if tool == "update_task" {
                 assert_eq!(absent, unknown, "what is another's is as what is not there");
@@ -262,47 +144,24 @@ fn tasks_are_hidden_from_other_users() {
             assert!(fault.starts_with("TASK_NOT_FOUND: "), "{fault}");
         }
         for query in ["eulogy", "eulogy tasks of ann", "my tasks", &hers, &id] {
-            assert_eq!(
-                other.call("search", &json!({"query": query}))["results"],
-                json!([]),
-                "{query}"
-            );
+            assert_eq!(other.call("search", &json!({"query": query}))["results"], json!([]), "{query}");
         }
         let fault = other.try_call("fetch", &json!({"id": id})).expect_err("fetch");
         assert!(fault.contains("not found") && !fault.contains("eulogy"), "{fault}");
-        assert!(
-            other
-                .try_call("fetch", &json!({"id": format!("{}/data/{id}", server.url)}))
-                .is_err()
-        );
+        assert!(other.try_call("fetch", &json!({"id": format!("{}/data/{id}", server.url)})).is_err());
         let page = other.get(&format!("/data/{id}"));
         assert_eq!(page.status, 404, "{}", page.body);
-        for arguments in [
-            json!({"user_id": "ann"}),
-            json!({"user": "ann"}),
-            json!({"owner": "ann"}),
-        ] {
-            assert!(
-                other
-                    .try_call("list_tasks", &arguments)
-                    .expect_err("refused")
-                    .contains("no argument")
-            );
+        for arguments in [json!({"user_id": "ann"}), json!({"user": "ann"}), json!({"owner": "ann"})] {
+            assert!(other.try_call("list_tasks", &arguments).expect_err("refused").contains("no argument"));
         }
         // A header with a user name does not sign anybody in.
-        let mut named = Person::with(
-            &server,
-            &[("x-user", "ann"), ("x-user-id", "ann"), ("x-forwarded-user", "ann")],
-        );
+        let mut named = Person::with(&server, &[("x-user", "ann"), ("x-user-id", "ann"), ("x-forwarded-user", "ann")]);
         named.headers.extend(other.headers.clone());
         assert_eq!(named.titles(), Vec::<String>::new());
         assert!(!other.get("/?q=eulogy").body.contains("Write the eulogy"));
     }
     assert_eq!(ann.titles(), ["Write the eulogy"]);
-    assert_eq!(
-        ann.call("search", &json!({"query": "eulogy"}))["results"][0]["id"],
-        json!(id)
-    );
+    assert_eq!(ann.call("search", &json!({"query": "eulogy"}))["results"][0]["id"], json!(id));
     assert_eq!(ann.get(&format!("/data/{id}")).status, 200);
     assert_eq!(ann.call("list_tasks", &json!({}))["tasks"][0]["status"], "pending");
 }
@@ -327,19 +186,10 @@ fn unusable_store_affects_only_tasks() {
         .tables("[store]\nurl = \"postgres://127.0.0.1:1/nothing\"")
         .at_once()
         .start();
-    crate::support::wait_for("the documents", || {
-        server.get("/readyz", &[]).body.contains("\"documents\":4")
-    });
+    crate::support::wait_for("the documents", || server.get("/readyz", &[]).body.contains("\"documents\":4"));
     let me = Person::local(&server);
-    assert!(
-        !me.call("search", &json!({"query": "runner beans"}))["results"]
-            .as_array()
-            .expect("results")
-            .is_empty()
-    );
-    let fault = me
-        .try_call("add_task", &json!({"title": "x"}))
-        .expect_err("no database");
+    assert!(!me.call("search", &json!({"query": "runner beans"}))["results"].as_array().expect("results").is_empty());
+    let fault = me.try_call("add_task", &json!({"title": "x"})).expect_err("no database");
     assert!(fault.starts_with("DATABASE_ERROR: "), "{fault}");
     let found = me.call("search", &json!({"query": "runner beans"}));
     assert_eq!(found["missing"][0]["source"], "tasks", "{found}");

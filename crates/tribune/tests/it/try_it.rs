@@ -20,12 +20,7 @@ fn with_tasks() -> TestServer {
 
 /// Submits a form like a browser on a page of the server.
 fn send(server: &TestServer, path: &str, more: &[(&str, &str)], body: &str) -> Answer {
-    let mut headers = vec![
-        FORM,
-        HTML,
-        ("origin", server.url.as_str()),
-        ("sec-fetch-site", "same-origin"),
-    ];
+    let mut headers = vec![FORM, HTML, ("origin", server.url.as_str()), ("sec-fetch-site", "same-origin")];
     headers.extend(more);
     server.post(path, &headers, body)
 }
@@ -46,18 +41,9 @@ fn element(page: &Answer, id: &str) -> Option<String> {
 }
 
 fn unescaped(html: &str) -> String {
-    [
-        ("&lt;", "<"),
-        ("&gt;", ">"),
-        ("&quot;", "\""),
-        ("&#x27;", "'"),
-        ("&#x2f;", "/"),
-        ("&amp;", "&"),
-    ]
-    .iter()
-    .fold(html.to_owned(), |text, (entity, character)| {
-        text.replace(entity, character)
-    })
+    [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&#x27;", "'"), ("&#x2f;", "/"), ("&amp;", "&")]
+        .iter()
+        .fold(html.to_owned(), |text, (entity, character)| text.replace(entity, character))
 }
 
 fn text_of(page: &Answer) -> String {
@@ -76,11 +62,7 @@ fn run_curl(page: &Answer, token: Option<&str>) -> Value {
         command = command.replace("Bearer TOKEN", &format!("Bearer {token}"));
     }
     let output = Command::new("sh").arg("-c").arg(&command).output().expect("a shell");
-    assert!(
-        output.status.success(),
-        "{command}\n{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "{command}\n{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {command}"))
 }
 
@@ -97,16 +79,9 @@ fn every_tool_has_a_try_page() {
         .start();
     let list = open(&server, "/try");
     let mut tried = 0;
-    for profile in [
-        "default", "research", "full", "docs", "hansard", "tasks", "market", "reports",
-    ] {
-        assert!(
-            unescaped(&list.body).contains(&format!("href=\"/try/{profile}\"")),
-            "{profile}"
-        );
-        let tools = server
-            .modern(&format!("/mcp/{profile}"), "tools/list", json!({}))
-            .json();
+    for profile in ["default", "research", "full", "docs", "hansard", "tasks", "market", "reports"] {
+        assert!(unescaped(&list.body).contains(&format!("href=\"/try/{profile}\"")), "{profile}");
+        let tools = server.modern(&format!("/mcp/{profile}"), "tools/list", json!({})).json();
         let tools = tools["result"]["tools"].as_array().expect("tools").clone();
         assert!(!tools.is_empty(), "{profile}");
         let page = unescaped(&open(&server, &format!("/try/{profile}")).body);
@@ -119,11 +94,7 @@ fn every_tool_has_a_try_page() {
             for (name, _) in tool["inputSchema"]["properties"].as_object().expect("arguments") {
                 assert!(shown.contains(&format!("name=\"{name}\"")), "{path}: {name}");
             }
-            let word = if tool["annotations"]["readOnlyHint"] == true {
-                "read-only"
-            } else {
-                "changes data"
-            };
+            let word = if tool["annotations"]["readOnlyHint"] == true { "read-only" } else { "changes data" };
             assert!(shown.contains(&format!(">{word}</span>")), "{path}");
             assert!(element(&page, "text-content").is_none(), "{path} was run");
             tried += 1;
@@ -145,36 +116,15 @@ fn try_address_runs_the_call() {
     );
     assert_eq!(raw(&page), wire.json());
     assert_eq!(text_of(&page), text(&wire.json()["result"]["content"][0]["text"]));
-    assert!(
-        page.body.contains(">ok</span>") && page.body.contains(" ms · "),
-        "{}",
-        page.body
-    );
-    assert!(
-        page.body.contains("value=\"runner beans\""),
-        "the form is filled: {}",
-        page.body
-    );
-    assert!(
-        unescaped(&page.body).contains("<a href=\"/data/docs:beans.md\">Runner beans</a>"),
-        "{}",
-        page.body
-    );
+    assert!(page.body.contains(">ok</span>") && page.body.contains(" ms · "), "{}", page.body);
+    assert!(page.body.contains("value=\"runner beans\""), "the form is filled: {}", page.body);
+    assert!(unescaped(&page.body).contains("<a href=\"/data/docs:beans.md\">Runner beans</a>"), "{}", page.body);
     let link = element(&page, "link").expect("a link");
-    assert_eq!(
-        link,
-        format!("{}/try/default/search?query=runner%20beans&limit=1", server.url)
-    );
-    assert_eq!(
-        raw(&server.get(link.strip_prefix(&server.url).expect("ours"), &[])),
-        wire.json()
-    );
+    assert_eq!(link, format!("{}/try/default/search?query=runner%20beans&limit=1", server.url));
+    assert_eq!(raw(&server.get(link.strip_prefix(&server.url).expect("ours"), &[])), wire.json());
 
     // All arguments at once, under an alias, and with empty fields.
-    let as_json = open(
-        &server,
-        "/try/default/search?json=%7B%22query%22%3A%22runner+beans%22%2C%22limit%22%3A1%7D",
-    );
+    let as_json = open(&server, "/try/default/search?json=%7B%22query%22%3A%22runner+beans%22%2C%22limit%22%3A1%7D");
     assert_eq!(raw(&as_json), wire.json());
     let padded = open(&server, "/try/default/search?query=runner+beans&limit=1&extra=");
     assert_eq!(raw(&padded), wire.json());
@@ -185,17 +135,9 @@ fn try_address_runs_the_call() {
     // The tool's error is shown with the submitted values.
     let wrong = open(&server, "/try/default/search?query=beans&limit=lots");
     assert!(text_of(&wrong).contains("`limit` has the wrong type"), "{}", wrong.body);
-    assert!(
-        wrong.body.contains(">error</span>") && wrong.body.contains("value=\"lots\""),
-        "{}",
-        wrong.body
-    );
+    assert!(wrong.body.contains(">error</span>") && wrong.body.contains("value=\"lots\""), "{}", wrong.body);
     let missing = open(&server, "/try/default/search?query=&limit=");
-    assert!(
-        text_of(&missing).contains("the argument `query` is missing"),
-        "{}",
-        missing.body
-    );
+    assert!(text_of(&missing).contains("the argument `query` is missing"), "{}", missing.body);
     let broken = server.get("/try/default/search?json=%7B", &[HTML]);
     assert_eq!(broken.status, 400);
     assert!(broken.body.contains("Not a JSON object"), "{}", broken.body);
@@ -210,14 +152,8 @@ fn try_answers_are_private_to_caller() {
         assert_eq!(page.header("referrer-policy"), "same-origin", "{path}");
         let policy = page.header("content-security-policy");
         assert!(policy.contains("default-src 'none'; script-src 'self';"), "{policy}");
-        assert!(
-            policy.contains("require-trusted-types-for 'script'; trusted-types 'none'"),
-            "{policy}"
-        );
-        assert!(
-            !page.body.contains("style=\"") && !page.body.contains("<script>"),
-            "{path}"
-        );
+        assert!(policy.contains("require-trusted-types-for 'script'; trusted-types 'none'"), "{policy}");
+        assert!(!page.body.contains("style=\"") && !page.body.contains("<script>"), "{path}");
     }
     assert!(!server.log().contains("zeppelins"), "{}", server.log());
 }
@@ -231,19 +167,9 @@ fn changing_tool_asks_before_running() {
     let filled = open(&server, &format!("{path}?title=Mow+the+lawn&run=1&confirm=yes"));
     assert!(filled.body.contains("value=\"Mow the lawn\"") && element(&filled, "text-content").is_none());
     // The form asks for confirmation.
-    let asked = send(
-        &server,
-        path,
-        &[],
-        "title=Mow+the+lawn&priority=high&tags=a%0D%0Ab&category=",
-    );
+    let asked = send(&server, path, &[], "title=Mow+the+lawn&priority=high&tags=a%0D%0Ab&category=");
     assert_eq!(asked.status, 200);
-    for said in [
-        "Run add_task?",
-        "This changes data",
-        "Mow the lawn",
-        "the user of this machine",
-    ] {
+    for said in ["Run add_task?", "This changes data", "Mow the lawn", "the user of this machine"] {
         assert!(asked.body.contains(said), "{said}: {}", asked.body);
     }
     assert!(asked.body.contains("name=\"confirm\" value=\"yes\""), "{}", asked.body);
@@ -253,12 +179,7 @@ fn changing_tool_asks_before_running() {
     send(&server, path, &[], "title=Mow+the+lawn&confirm=");
     send(&server, path, &[], "title=Mow+the+lawn&confirm=no");
     assert_eq!(me.titles(), Vec::<String>::new());
-    let done = send(
-        &server,
-        path,
-        &[],
-        "title=Mow+the+lawn&priority=high&tags=a%0D%0Ab&confirm=yes",
-    );
+    let done = send(&server, path, &[], "title=Mow+the+lawn&priority=high&tags=a%0D%0Ab&confirm=yes");
     let task = &raw(&done)["result"]["structuredContent"];
     assert_eq!(
         (&task["title"], &task["priority"], &task["tags"]),
@@ -267,24 +188,10 @@ fn changing_tool_asks_before_running() {
     assert_eq!(me.titles(), ["Mow the lawn"]);
     // JSON arguments need confirmation too.
     let id = text(&task["id"]);
-    let asked = send(
-        &server,
-        "/try/tasks/delete_task",
-        &[],
-        &format!("json=%7B%22task_id%22%3A%22{id}%22%7D"),
-    );
-    assert!(
-        asked.body.contains("and cannot be undone") && asked.body.contains(id),
-        "{}",
-        asked.body
-    );
+    let asked = send(&server, "/try/tasks/delete_task", &[], &format!("json=%7B%22task_id%22%3A%22{id}%22%7D"));
+    assert!(asked.body.contains("and cannot be undone") && asked.body.contains(id), "{}", asked.body);
     assert_eq!(me.titles(), ["Mow the lawn"]);
-    send(
-        &server,
-        "/try/tasks/delete_task",
-        &[],
-        &format!("task_id={id}&confirm=yes"),
-    );
+    send(&server, "/try/tasks/delete_task", &[], &format!("task_id={id}&confirm=yes"));
     assert_eq!(me.titles(), Vec::<String>::new());
 }
 
@@ -326,10 +233,7 @@ fn foreign_page_cannot_change_anything() {
     let search = "/try/default/search?query=beans";
     let embedded = server.get(search, &[("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "image")]);
     assert_eq!((embedded.status, element(&embedded, "text-content")), (403, None));
-    let opened = server.get(
-        search,
-        &[("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "document")],
-    );
+    let opened = server.get(search, &[("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "document")]);
     text_of(&opened);
     // Her own page with her cookie acts as her.
     let done = send(&server, path, &[("cookie", &cookie)], body);
@@ -350,11 +254,7 @@ fn try_page_uses_callers_identity() {
     let stranger = [("x-forwarded-for", "203.0.113.7"), HTML];
     for path in ["/try", "/try/default"] {
         let page = server.get(path, &stranger);
-        assert!(
-            page.body.contains("/find_related") || page.body.contains("find_related"),
-            "{}",
-            page.body
-        );
+        assert!(page.body.contains("/find_related") || page.body.contains("find_related"), "{}", page.body);
         assert!(!page.body.contains("add_task"), "{}", page.body);
     }
     let tool = server.get("/try/default/add_task", &stranger);
@@ -363,16 +263,10 @@ fn try_page_uses_callers_identity() {
     let origin = [("origin", server.url.as_str()), FORM, stranger[0], HTML];
     let sent = server.post("/try/default/add_task", &origin, "title=x&confirm=yes");
     assert_eq!(sent.status, 404, "{}", sent.body);
-    let wrong = server.get(
-        "/try/default/search?query=x",
-        &[("authorization", "Bearer nonsense"), HTML],
-    );
+    let wrong = server.get("/try/default/search?query=x", &[("authorization", "Bearer nonsense"), HTML]);
     assert_eq!(wrong.status, 401);
 
-    let closed = TestServer::builder()
-        .documents(&sample())
-        .tables("[auth]\nrequired = true")
-        .start();
+    let closed = TestServer::builder().documents(&sample()).tables("[auth]\nrequired = true").start();
     for path in ["/try", "/try/default", "/try/default/search?query=beans"] {
         let page = closed.get(path, &[HTML]);
         assert_eq!(page.status, 401, "{path}");
@@ -428,15 +322,9 @@ fn shell_command_matches_try_page() {
     // A change by a user whose token the page does not show.
     let secret = token(&server, "ann");
     let bearer = format!("Bearer {secret}");
-    let page = server.get(
-        "/try/default/add_task?title=Ann%27s",
-        &[("authorization", &bearer), HTML],
-    );
+    let page = server.get("/try/default/add_task?title=Ann%27s", &[("authorization", &bearer), HTML]);
     assert!(!page.body.contains(&secret));
-    assert_eq!(
-        run_curl(&page, Some(&secret))["result"]["structuredContent"]["title"],
-        "Ann's"
-    );
+    assert_eq!(run_curl(&page, Some(&secret))["result"]["structuredContent"]["title"], "Ann's");
     assert_eq!(Person::with_token(&server, &secret).titles(), ["Ann's"]);
 }
 
@@ -447,36 +335,21 @@ fn hostile_arguments_and_answers_stay_text() {
     let escaped =
         "%3C/textarea%3E%3C/pre%3E%3Cscript%3Ealert(1)%3C/script%3E%3Cimg%20src=x%20onerror=alert(1)%3E%22%27";
     Person::local(&server).add(hostile);
-    let asked = send(
-        &server,
-        "/try/default/add_task",
-        &[],
-        &format!("title={escaped}&description={escaped}"),
-    );
+    let asked = send(&server, "/try/default/add_task", &[], &format!("title={escaped}&description={escaped}"));
     for page in [
         open(&server, &format!("/try/default/search?query={escaped}")),
         open(&server, &format!("/try/default/search?query=x&{escaped}={escaped}")),
         open(
             &server,
-            &format!(
-                "/try/default/search?json=%7B%22query%22:%22%3Cscript%3E%22,%22{}%22:1%7D",
-                "%3Cscript%3E"
-            ),
+            &format!("/try/default/search?json=%7B%22query%22:%22%3Cscript%3E%22,%22{}%22:1%7D", "%3Cscript%3E"),
         ),
-        open(
-            &server,
-            &format!("/try/default/add_task?title={escaped}&description={escaped}&tags={escaped}"),
-        ),
+        open(&server, &format!("/try/default/add_task?title={escaped}&description={escaped}&tags={escaped}")),
         open(&server, "/try/default/list_tasks?run=1"),
         server.get(&format!("/try/{}", escaped.replace('/', "%2F")), &[HTML]),
         server.get(&format!("/try/default/{}", escaped.replace('/', "%2F")), &[HTML]),
         asked,
     ] {
-        assert!(
-            !page.body.contains("<script>") && !page.body.contains("<img"),
-            "{}",
-            page.body
-        );
+        assert!(!page.body.contains("<script>") && !page.body.contains("<img"), "{}", page.body);
         assert!(page.body.contains("script&gt;"), "it is shown: {}", page.body);
     }
 }
@@ -486,39 +359,22 @@ fn unknown_tool_lists_known_ones() {
     let server = with_tasks();
     let tool = server.get("/try/default/serch?query=x", &[HTML]);
     assert_eq!(tool.status, 404);
-    assert!(
-        unescaped(&tool.body).contains("Did you mean <a href=\"/try/default/search\">"),
-        "{}",
-        tool.body
-    );
+    assert!(unescaped(&tool.body).contains("Did you mean <a href=\"/try/default/search\">"), "{}", tool.body);
     assert!(tool.body.contains("find_related"), "{}", tool.body);
     let profile = server.get("/try/reserch", &[HTML]);
     assert_eq!(profile.status, 404);
-    assert!(
-        unescaped(&profile.body).contains("Did you mean <a href=\"/try/research\">"),
-        "{}",
-        profile.body
-    );
+    assert!(unescaped(&profile.body).contains("Did you mean <a href=\"/try/research\">"), "{}", profile.body);
     let far = server.get("/try/zzz/search", &[HTML]);
     assert!(far.status == 404 && !far.body.contains("Did you mean"), "{}", far.body);
     let program = server.get("/try/default/serch", &[("accept", "application/json")]);
-    assert!(
-        program.status == 404 && text(&program.json()["error"]).contains("serch"),
-        "{}",
-        program.body
-    );
+    assert!(program.status == 404 && text(&program.json()["error"]).contains("serch"), "{}", program.body);
 }
 
 #[test]
 fn try_form_input_is_bounded() {
     let server = with_tasks();
     let long = "x".repeat(70_000);
-    let sent = send(
-        &server,
-        "/try/default/add_task",
-        &[],
-        &format!("title={long}&confirm=yes"),
-    );
+    let sent = send(&server, "/try/default/add_task", &[], &format!("title={long}&confirm=yes"));
     assert_eq!(sent.status, 413);
     assert!(sent.body.contains("longer than 64 KB"), "{}", sent.body);
     let many = server.get(&format!("/try/default/search?{}", "a=1&".repeat(300)), &[HTML]);
@@ -551,12 +407,7 @@ fn try_page_uses_public_address() {
     assert!(shown.contains("action=\"/t/try/default/search#answer\""), "{shown}");
     // A form from a page under the public name.
     let bearer = format!("Bearer {}", token(&server, "ann"));
-    let headers = [
-        FORM,
-        HTML,
-        ("origin", "https://tribune.example.org"),
-        ("authorization", bearer.as_str()),
-    ];
+    let headers = [FORM, HTML, ("origin", "https://tribune.example.org"), ("authorization", bearer.as_str())];
     let done = server.post("/try/default/add_task", &headers, "title=x&confirm=yes");
     assert_eq!(raw(&done)["result"]["structuredContent"]["title"], "x");
 }

@@ -18,9 +18,7 @@ async fn slow_and_long_answers_are_bounded() {
 
     // The caller's deadline is earlier than the server's timeout.
     let slow = tool(&upstreams, "x_slow");
-    let late = slow
-        .call(args(json!({"seconds": 60})), &context(Duration::from_secs(3)))
-        .await;
+    let late = slow.call(args(json!({"seconds": 60})), &context(Duration::from_secs(3))).await;
     assert_eq!(late.expect_err("a late answer").kind(), ErrorKind::DeadlineExceeded);
     until("cancelled at the server", || marks.read().contains("cancelled")).await;
 
@@ -34,15 +32,10 @@ async fn slow_and_long_answers_are_bounded() {
     assert_eq!(sum.expect("a sum"), json!({"result": 2}));
     let error = long.await.expect("no panic").expect_err("a late answer");
     assert_eq!(error.kind(), ErrorKind::Unavailable);
-    assert!(
-        error.message().starts_with("server `x` did not answer within 5 s"),
-        "{error}"
-    );
+    assert!(error.message().starts_with("server `x` did not answer within 5 s"), "{error}");
 
     let huge = tool(&upstreams, "x_huge");
-    let output = huge
-        .call(args(json!({"bytes": 3_000_000})), &context(TEST_TIMEOUT))
-        .await;
+    let output = huge.call(args(json!({"bytes": 3_000_000})), &context(TEST_TIMEOUT)).await;
     let output = output.expect("a cut answer");
     assert!(output.json().len() <= 1_000_000 && output.json().len() > 900_000);
     assert!(output.json().contains("cut here"));

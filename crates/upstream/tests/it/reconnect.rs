@@ -74,11 +74,9 @@ async fn hanging_child_is_restarted() {
 #[tokio::test(flavor = "multi_thread")]
 async fn dead_server_affects_only_its_own_tools() {
     let marks = Marks::new();
-    let upstreams = started(vec![
-        spec("dead", command("/nowhere/to/be/found", &[])),
-        by_command("alive", Era::Legacy, &marks),
-    ])
-    .await;
+    let upstreams =
+        started(vec![spec("dead", command("/nowhere/to/be/found", &[])), by_command("alive", Era::Legacy, &marks)])
+            .await;
     assert!(names(&upstreams).iter().all(|name| name.starts_with("alive_")));
     let sum = call(&upstreams, "alive_add", json!({"a": 1, "b": 2})).await;
     assert_eq!(sum.expect("a sum"), json!({"result": 3}));
@@ -105,10 +103,7 @@ async fn stop_kills_children_and_grandchildren() {
     rude.timeout = Duration::from_secs(2);
     let upstreams = tribune_upstream::Upstreams::new(vec![polite, rude]).expect("good specs");
     upstreams.start();
-    until("both run", || {
-        marks.read().lines().count() >= 2 && !names(&upstreams).is_empty()
-    })
-    .await;
+    until("both run", || marks.read().lines().count() >= 2 && !names(&upstreams).is_empty()).await;
     upstreams.stop().await;
     assert!(names(&upstreams).is_empty());
     assert_eq!(status(&upstreams, "polite"), Status::Down("stopped".to_owned()));
@@ -118,12 +113,7 @@ async fn stop_kills_children_and_grandchildren() {
 #[tokio::test(flavor = "multi_thread")]
 async fn drop_kills_children() {
     let marks = Marks::new();
-    let line = format!(
-        "echo $$ >> {}; exec {} {} stdio",
-        marks.path(),
-        python(Era::Legacy),
-        script("server.py")
-    );
+    let line = format!("echo $$ >> {}; exec {} {} stdio", marks.path(), python(Era::Legacy), script("server.py"));
     let upstreams = started(vec![spec("x", command("sh", &["-c", &line]))]).await;
     assert!(names(&upstreams).contains(&"x_add".to_owned()));
     let pid = marks.read().trim().to_owned();

@@ -15,20 +15,13 @@ use tribune_upstream::{ChildCommand, Era, HttpEndpoint, ServerSpec, Status, Tran
 pub const TEST_TIMEOUT: Duration = Duration::from_secs(120);
 
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../..")
-        .canonicalize()
-        .expect("the repository")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the repository")
 }
 
 /// A file that `./test` installs. A missing one fails the test: nothing is skipped silently.
 pub fn installed(relative: &str) -> String {
     let path = root().join(".testenv").join(relative);
-    assert!(
-        path.exists(),
-        "{} is missing: run ./test, which installs what the tests need",
-        path.display()
-    );
+    assert!(path.exists(), "{} is missing: run ./test, which installs what the tests need", path.display());
     path.to_str().expect("a path in UTF-8").to_owned()
 }
 
@@ -54,12 +47,7 @@ impl Marks {
     }
 
     pub fn path(&self) -> String {
-        self.0
-            .path()
-            .join("marks")
-            .to_str()
-            .expect("a path in UTF-8")
-            .to_owned()
+        self.0.path().join("marks").to_str().expect("a path in UTF-8").to_owned()
     }
 
     pub fn read(&self) -> String {
@@ -77,10 +65,7 @@ pub fn command(program: impl Into<String>, args: &[&str]) -> Transport {
 }
 
 pub fn url(url: impl Into<String>) -> Transport {
-    Transport::Http(HttpEndpoint {
-        url: url.into(),
-        bearer: None,
-    })
+    Transport::Http(HttpEndpoint { url: url.into(), bearer: None })
 }
 
 /// `server.py` as a child process.
@@ -95,10 +80,7 @@ pub fn by_command(name: &str, era: Era, marks: &Marks) -> ServerSpec {
 }
 
 pub fn spec(name: &str, transport: Transport) -> ServerSpec {
-    ServerSpec {
-        timeout: TEST_TIMEOUT,
-        ..ServerSpec::new(name, transport)
-    }
+    ServerSpec { timeout: TEST_TIMEOUT, ..ServerSpec::new(name, transport) }
 }
 
 /// A server process behind a port; killed when dropped.
@@ -116,12 +98,7 @@ impl Process {
     }
 
     pub fn start(mut command: Command, port: u16) -> Self {
-        let child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("a server");
+        let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a server");
         let process = Self { child, port };
         let began = Instant::now();
         while TcpStream::connect(("127.0.0.1", port)).is_err() {

@@ -82,10 +82,7 @@ pub async fn measure(args: &AnswersArgs) -> Result<Answers> {
         );
     }
     let found = |number: usize| {
-        let query = Query {
-            text: QUESTIONS[number % QUESTIONS.len()].to_owned(),
-            limit: 10,
-        };
+        let query = Query { text: QUESTIONS[number % QUESTIONS.len()].to_owned(), limit: 10 };
         let source = &source;
         async move {
             source.search(&query, &call()).await?;
@@ -94,48 +91,31 @@ pub async fn measure(args: &AnswersArgs) -> Result<Answers> {
     };
     let what = format!("search, {} questions in turn", QUESTIONS.len());
     rows.push(timed(&what, args.times, found).await?);
-    Ok(Answers {
-        symbols: source.facts().documents.unwrap_or(0),
-        rows,
-    })
+    Ok(Answers { symbols: source.facts().documents.unwrap_or(0), rows })
 }
 
 async fn exchange(symbols: usize) -> Result<Exchange> {
-    let simulation = Simulation {
-        history_minutes: 24 * 60,
-        ..Simulation::default()
-    };
+    let simulation = Simulation { history_minutes: 24 * 60, ..Simulation::default() };
     let settings = tribune_exchange_sim::Settings {
         mode: Mode::Simulated(Simulation {
             // The others are the well-known ones.
             extra_symbols: symbols.saturating_sub(14),
             ..simulation
         }),
-        limits: simulator::Limits {
-            weight_per_minute: 1_000_000,
-            ..simulator::Limits::default()
-        },
+        limits: simulator::Limits { weight_per_minute: 1_000_000, ..simulator::Limits::default() },
         ..tribune_exchange_sim::Settings::default()
     };
-    tribune_exchange_sim::start(settings)
-        .await
-        .context("start the exchange")
+    tribune_exchange_sim::start(settings).await.context("start the exchange")
 }
 
 fn source(exchange: &Exchange, dir: &TempDir) -> Result<Arc<MarketSource>> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let limits = Limits {
-        keep: Duration::from_hours(24),
-        most: 1_000_000,
-    };
+    let limits = Limits { keep: Duration::from_hours(24), most: 1_000_000 };
     let citations = Citations::open(dir.path().to_owned(), limits, clock.clone())?;
     let links = Links::new("https://tribune.example.org");
     let records = Records::new(Some(Arc::new(citations)), links);
     let settings = market::Settings {
-        rest: rest::Settings {
-            base_url: exchange.rest_url(),
-            ..rest::Settings::default()
-        },
+        rest: rest::Settings { base_url: exchange.rest_url(), ..rest::Settings::default() },
         feed: feed::Settings::new(exchange.stream_url()),
         symbols: vec![SYMBOL.to_owned()],
         track_top: 0,

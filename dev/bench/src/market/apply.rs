@@ -136,10 +136,7 @@ impl Prepared {
         let mut before = begun;
         for (number, text) in (warm_up.len()..).zip(measured) {
             let now = now();
-            ensure!(
-                books[number % self.books].message(text, now),
-                "a message was not understood"
-            );
+            ensure!(books[number % self.books].message(text, now), "a message was not understood");
             let after = Instant::now();
             latencies.push(after - before);
             before = after;

@@ -73,19 +73,12 @@ pub async fn serve(args: &ExchangeArgs) -> Result<()> {
     // A few more levels than a snapshot, because moving best prices remove some.
     let mut flow = Flow::new(args.levels as usize + 200, 1);
     let first = flow.book.clone();
-    let changes = flow.cycle(CYCLE).into_iter().map(|change| Change {
-        best_bid: change.best_bid,
-        levels: change.levels(),
-    });
+    let changes =
+        flow.cycle(CYCLE).into_iter().map(|change| Change { best_bid: change.best_bid, levels: change.levels() });
     let exchange = Exchange {
         first,
         changes: changes.collect(),
-        symbols: (0..args.books)
-            .map(|number| Symbol {
-                name: symbol(number),
-                sent: AtomicU64::new(0),
-            })
-            .collect(),
+        symbols: (0..args.books).map(|number| Symbol { name: symbol(number), sent: AtomicU64::new(0) }).collect(),
     };
     let router = Router::new()
         .route("/readyz", get(|| async { "ready" }))
@@ -101,9 +94,7 @@ pub async fn serve(args: &ExchangeArgs) -> Result<()> {
 
 impl Exchange {
     fn lookup(&self, name: &str) -> Option<usize> {
-        self.symbols
-            .iter()
-            .position(|symbol| symbol.name.eq_ignore_ascii_case(name))
+        self.symbols.iter().position(|symbol| symbol.name.eq_ignore_ascii_case(name))
     }
 
     fn change(&self, symbol: usize, number: u64) -> &Change {
@@ -128,10 +119,7 @@ async fn depth(State(exchange): State<Arc<Exchange>>, Query(query): Query<DepthQ
     let sent = exchange.symbols[symbol].sent.load(Ordering::Relaxed);
     // The cycle ends in the state in which it began.
     let before = exchange.change(symbol, sent + exchange.changes.len() as u64 - 1);
-    Ok(exchange
-        .first
-        .with_best(before.best_bid)
-        .snapshot_json(sent * IDS, query.limit))
+    Ok(exchange.first.with_best(before.best_bid).snapshot_json(sent * IDS, query.limit))
 }
 
 async fn stream(State(exchange): State<Arc<Exchange>>, upgrade: WebSocketUpgrade) -> Response {
@@ -177,11 +165,7 @@ async fn send(exchange: Arc<Exchange>, socket: WebSocket) {
         while owed >= 1.0 {
             owed -= 1.0;
             turn = (turn + 1) % symbols.len();
-            if sink
-                .feed(Message::text(exchange.next_message(symbols[turn])))
-                .await
-                .is_err()
-            {
+            if sink.feed(Message::text(exchange.next_message(symbols[turn]))).await.is_err() {
                 return;
             }
         }
@@ -214,10 +198,8 @@ async fn listen(exchange: Arc<Exchange>, mut incoming: SplitStream<WebSocket>, s
             continue;
         };
         let depth = |stream: &String| exchange.lookup(stream.strip_suffix("@depth@100ms")?);
-        let subscribed = Subscribed {
-            symbols: subscription.params.iter().filter_map(depth).collect(),
-            id: subscription.id,
-        };
+        let subscribed =
+            Subscribed { symbols: subscription.params.iter().filter_map(depth).collect(), id: subscription.id };
         if said.send(subscribed).is_err() {
             return;
         }

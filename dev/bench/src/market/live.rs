@@ -55,17 +55,12 @@ pub struct Live {
 pub async fn measure(args: &LiveArgs) -> Result<Live> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let rest = Rest::new(
-        rest::Settings {
-            base_url: format!("http://{}", args.exchange),
-            ..rest::Settings::default()
-        },
+        rest::Settings { base_url: format!("http://{}", args.exchange), ..rest::Settings::default() },
         clock.clone(),
     )?;
     rest.governor().set_budget(WEIGHT_A_MINUTE);
-    let settings = feed::Settings {
-        max_books: args.books as usize,
-        ..feed::Settings::new(format!("ws://{}", args.exchange))
-    };
+    let settings =
+        feed::Settings { max_books: args.books as usize, ..feed::Settings::new(format!("ws://{}", args.exchange)) };
     let feed = Feed::start(settings, rest.in_background(), clock.clone());
     for number in 0..args.books {
         // None of them ranks among those of which deeper snapshots are taken.

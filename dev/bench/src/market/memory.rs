@@ -52,9 +52,5 @@ pub fn measure(args: &MemoryArgs) -> Result<Books> {
     let after = Memory::now()?.resident;
     let live = books.iter().filter(|(_, book)| book.published().live().is_some());
     ensure!(live.count() == books.len(), "a book is not live after its messages");
-    Ok(Books {
-        books: args.books,
-        levels: args.levels,
-        resident_bytes: after.saturating_sub(before),
-    })
+    Ok(Books { books: args.books, levels: args.levels, resident_bytes: after.saturating_sub(before) })
 }

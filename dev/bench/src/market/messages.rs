@@ -60,11 +60,7 @@ impl Flow {
             };
             (0..levels).map(|_| next()).collect()
         };
-        let book = Book {
-            best_bid: FIRST_BID,
-            bids: side(FIRST_BID, -1),
-            asks: side(FIRST_BID + 1, 1),
-        };
+        let book = Book { best_bid: FIRST_BID, bids: side(FIRST_BID, -1), asks: side(FIRST_BID + 1, 1) };
         Self { random, levels, book }
     }
 
@@ -90,11 +86,7 @@ impl Flow {
     }
 
     fn change_to(&mut self, best_bid: Ticks) -> Change {
-        let mut change = Change {
-            best_bid,
-            bids: self.changes(best_bid, -1),
-            asks: self.changes(best_bid + 1, 1),
-        };
+        let mut change = Change { best_bid, bids: self.changes(best_bid, -1), asks: self.changes(best_bid + 1, 1) };
         // All levels between the old and the new best price are updated, so that no following book can cross.
         for passed in self.book.best_bid + 1..=best_bid {
             change.asks.insert(passed, 0);
@@ -179,23 +171,14 @@ impl Book {
             side.into_iter().map(level).collect()
         };
         let (bids, asks) = self.best_first(limit);
-        Snapshot {
-            last_update_id,
-            bids: levels(bids),
-            asks: levels(asks),
-            limit,
-        }
+        Snapshot { last_update_id, bids: levels(bids), asks: levels(asks), limit }
     }
 
     /// The answer of `/api/v3/depth`.
     pub fn snapshot_json(&self, last_update_id: u64, limit: usize) -> String {
         let (bids, asks) = self.best_first(limit);
         let levels = |side: Vec<Ticks>| levels(side.into_iter().map(|price| (price, resting(price))));
-        format!(
-            r#"{{"lastUpdateId":{last_update_id},"bids":{},"asks":{}}}"#,
-            levels(bids),
-            levels(asks)
-        )
+        format!(r#"{{"lastUpdateId":{last_update_id},"bids":{},"asks":{}}}"#, levels(bids), levels(asks))
     }
 }
 
@@ -254,9 +237,7 @@ mod tests {
         let (mut bytes, mut levels) = (0, 0);
         for (number, change) in (first..).zip(changes) {
             let text = message("BTCUSDT", number, &change.levels());
-            let Ok(Event::Depth { symbol, diff }) = decode(&text) else {
-                panic!("{text}")
-            };
+            let Ok(Event::Depth { symbol, diff }) = decode(&text) else { panic!("{text}") };
             assert_eq!(symbol, "BTCUSDT");
             assert_eq!((diff.first_id, diff.last_id), (number * IDS + 1, (number + 1) * IDS));
             bytes += text.len();
@@ -279,18 +260,9 @@ mod tests {
             let (bytes, levels) = follow(&mut book, &changes, 0);
             assert!((1_300..1_800).contains(&(bytes / changes.len())), "{bytes} bytes");
             assert!((40..60).contains(&(levels / changes.len())), "{levels} levels");
-            let prices: Vec<Ticks> = book
-                .depth()
-                .asks
-                .iter()
-                .map(|level| level.price.units() / 1_000_000)
-                .collect();
+            let prices: Vec<Ticks> = book.depth().asks.iter().map(|level| level.price.units() / 1_000_000).collect();
             assert!(prices.iter().eq(&flow.book.asks));
-            assert!(
-                (size * 9 / 10..size * 11 / 10).contains(&prices.len()),
-                "{}",
-                prices.len()
-            );
+            assert!((size * 9 / 10..size * 11 / 10).contains(&prices.len()), "{}", prices.len());
             assert!((size * 9 / 10..size * 11 / 10).contains(&book.depth().bids.len()));
         }
     }
@@ -301,9 +273,7 @@ mod tests {
         let first = flow.book.clone();
         let changes = flow.cycle(200);
         for joined in [0usize, 77, 150] {
-            let best = joined
-                .checked_sub(1)
-                .map_or(first.best_bid, |before| changes[before].best_bid);
+            let best = joined.checked_sub(1).map_or(first.best_bid, |before| changes[before].best_bid);
             let mut book = LocalBook::new(6_000);
             let snapshot = first.with_best(best).snapshot(joined as u64 * IDS, 1_000);
             assert_eq!((snapshot.bids.len(), snapshot.asks.len()), (1_000, 1_000));

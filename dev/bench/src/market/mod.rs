@@ -118,24 +118,13 @@ pub async fn run(args: &MarketArgs) -> Result<()> {
     let answers = step(dir, "answers --symbols 2000 --times 1000").await?;
     eprintln!("computing reports of {} symbols", args.books);
     let (count, rounds) = (args.books, args.rounds);
-    let reports = step(
-        dir,
-        &format!("reports --books {count} --levels {LEVELS} --rounds {rounds}"),
-    )
-    .await?;
+    let reports = step(dir, &format!("reports --books {count} --levels {LEVELS} --rounds {rounds}")).await?;
     eprintln!("serving reports to {} callers", served::CALLERS);
     let served = match tribune::find(args.tribune.as_deref())? {
         Some(program) => served::measure(&program, dir, args.seconds.min(10)).await?,
         None => bail!("no tribune binary beside this program: build it, or name it with --tribune"),
     };
-    let measured = Measured {
-        applied,
-        books,
-        live,
-        answers,
-        reports,
-        served,
-    };
+    let measured = Measured { applied, books, live, answers, reports, served };
     report::publish(&table::markdown(&load_average, &measured), args.out.as_deref())?;
     match measured.live.resyncs {
         0 => Ok(()),
@@ -147,9 +136,7 @@ async fn live(dir: &Path, args: &MarketArgs) -> Result<Live> {
     let program = std::env::current_exe().context("find this program")?;
     let address = process::free_addr()?;
     let books = args.books;
-    let words = arguments(&format!(
-        "exchange --listen {address} --books {books} --levels {LEVELS}"
-    ));
+    let words = arguments(&format!("exchange --listen {address} --books {books} --levels {LEVELS}"));
     let mut exchange = Server::start(&program, &words, address, &dir.join("exchange.log"), READY_LIMIT).await?;
     let words = format!("live --exchange {address} --books {books} --seconds {}", args.seconds);
     let live = step(dir, &words).await;

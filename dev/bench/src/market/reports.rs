@@ -81,18 +81,14 @@ pub fn measure(args: &ReportsArgs) -> Result<Reports> {
     for _ in 0..args.rounds {
         slows = slow_times.of(market.symbols.len(), |at| slow(&market.inputs(at)))?;
         for round in 0..4 {
-            let reports = fast_times.of(market.symbols.len(), |at| {
-                report(&market.inputs(at), &slows[at], (&node, 1, round))
-            })?;
+            let reports =
+                fast_times.of(market.symbols.len(), |at| report(&market.inputs(at), &slows[at], (&node, 1, round)))?;
             let texts = json_times.of(reports.len(), |at| serde_json::to_string(&reports[at]))?;
             bytes = texts.into_iter().flatten().map(|text| text.len()).sum();
         }
     }
     let spent = watch.stop()?;
-    let profiles = slows
-        .iter()
-        .filter(|slow| slow.figures.liquidity.volume_profile.is_some())
-        .count();
+    let profiles = slows.iter().filter(|slow| slow.figures.liquidity.volume_profile.is_some()).count();
     ensure!(profiles == slows.len(), "{profiles} symbols have a volume profile");
     let computing = FAST_A_SECOND * fast_times.mean() + SLOW_A_SECOND * slow_times.mean();
     let symbols = f64::from(args.books);
@@ -188,12 +184,7 @@ impl Market {
             exchange_time: Some(now.wall.as_millisecond()),
             received: now,
         };
-        Self {
-            symbols,
-            day,
-            now,
-            trades,
-        }
+        Self { symbols, day, now, trades }
     }
 
     fn inputs(&self, at: usize) -> Inputs<'_> {
@@ -232,11 +223,7 @@ fn trade(alone: &Alone, a_second: u32, start: Moment, best_bid: i64) -> u64 {
                 price: Price::from_units(price * 1_000_000),
                 quantity: Quantity::from_units(quantity),
                 time: first + (id * 1_000 / u64::from(a_second)) as i64,
-                aggressor: if id % 2 == 0 {
-                    Aggressor::Buyer
-                } else {
-                    Aggressor::Seller
-                },
+                aggressor: if id % 2 == 0 { Aggressor::Buyer } else { Aggressor::Seller },
                 first_id: id,
                 last_id: id,
             },
@@ -247,10 +234,7 @@ fn trade(alone: &Alone, a_second: u32, start: Moment, best_bid: i64) -> u64 {
 }
 
 fn later(moment: Moment, by: Duration) -> Moment {
-    Moment {
-        wall: moment.wall + by,
-        monotonic: moment.monotonic + by,
-    }
+    Moment { wall: moment.wall + by, monotonic: moment.monotonic + by }
 }
 
 fn symbol(name: &str) -> Symbol {

@@ -38,19 +38,11 @@ pub struct Served {
 pub async fn measure(program: &Path, dir: &Path, seconds: u64) -> Result<Vec<Served>> {
     let measured = Duration::from_secs(seconds);
     let exchange = tribune_exchange_sim::start(Settings::default()).await?;
-    let writer = format!(
-        "[market]\nrest_url = \"{}\"\nsymbols = {SYMBOLS:?}\n",
-        exchange.rest_url()
-    );
+    let writer = format!("[market]\nrest_url = \"{}\"\nsymbols = {SYMBOLS:?}\n", exchange.rest_url());
     let memory = Server::tribune(program, &dir.join("memory"), &writer).await?;
     let mut rows = Vec::new();
     for pace in [Some(PACE), None] {
-        rows.push(Served {
-            place: "memory",
-            pace,
-            goal_ms: 5.0,
-            measured: load(&memory, pace, measured).await?,
-        });
+        rows.push(Served { place: "memory", pace, goal_ms: 5.0, measured: load(&memory, pace, measured).await? });
     }
     memory.stop().await?;
     let Some(redis) = Redis::start(dir).await? else {
@@ -60,12 +52,7 @@ pub async fn measure(program: &Path, dir: &Path, seconds: u64) -> Result<Vec<Ser
     let cache = format!("[cache]\nurl = \"redis://{}\"\n", redis.addr);
     let node = Server::tribune(program, &dir.join("node"), &format!("{writer}{cache}")).await?;
     wait_for_report(node.addr).await?;
-    let reader = Server::tribune(
-        program,
-        &dir.join("reader"),
-        &format!("[market]\nfeed = false\n{cache}"),
-    )
-    .await?;
+    let reader = Server::tribune(program, &dir.join("reader"), &format!("[market]\nfeed = false\n{cache}")).await?;
     for pace in [Some(PACE), None] {
         rows.push(Served {
             place: "Redis, by a process without a feed",
@@ -85,9 +72,7 @@ async fn load(server: &Server, pace: Option<Duration>, measured: Duration) -> Re
     let target = Target {
         addr: server.addr,
         pid: server.pid,
-        requests: SYMBOLS
-            .map(|symbol| protocol::report_request(server.addr, symbol))
-            .into(),
+        requests: SYMBOLS.map(|symbol| protocol::report_request(server.addr, symbol)).into(),
         connections: CALLERS,
         pace,
         check: Check::strict(),

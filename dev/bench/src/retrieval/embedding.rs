@@ -66,10 +66,7 @@ pub fn measure() -> Result<Embedding> {
 type Loaded = Result<Arc<dyn Embedder>, tribune_embed::EmbedError>;
 
 fn models() -> Vec<(&'static str, Loaded)> {
-    vec![
-        ("the built-in model", tribune_embed::built_in()),
-        ("the static table", tribune_embed::static_table()),
-    ]
+    vec![("the built-in model", tribune_embed::built_in()), ("the static table", tribune_embed::static_table())]
 }
 
 fn throughput(model: &Arc<dyn Embedder>, tokens: usize, threads: usize) -> Result<Throughput> {
@@ -90,9 +87,7 @@ fn throughput(model: &Arc<dyn Embedder>, tokens: usize, threads: usize) -> Resul
                 })
             })
             .collect();
-        let joined = threads
-            .into_iter()
-            .map(|thread| thread.join().unwrap_or_else(|_| Ok(0)));
+        let joined = threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| Ok(0)));
         joined.sum::<Result<usize>>()
     })?;
     let spent = watch.stop()?;

@@ -144,11 +144,8 @@ pub fn questions_for(each: usize) -> usize {
 
 /// Asks an engine in this process, which does nothing else.
 pub fn ask(engine: Engine, corpus: &Corpus, each: usize, limit_secs: u64) -> Result<Asking> {
-    let questions: Vec<Question> = corpus
-        .questions()?
-        .into_iter()
-        .map(|text| Question { text, condition: None })
-        .collect();
+    let questions: Vec<Question> =
+        corpus.questions()?.into_iter().map(|text| Question { text, condition: None }).collect();
     let mut questions = questions.chunks(each);
     let (plain, two, whole, filtered) = (questions.next(), questions.next(), questions.next(), questions.next());
     let begun = Instant::now();
@@ -178,20 +175,9 @@ pub fn ask(engine: Engine, corpus: &Corpus, each: usize, limit_secs: u64) -> Res
     }
     if let (Some(filtered), true) = (filtered, opened.filters()) {
         let filtered: Vec<Question> = filtered.iter().enumerate().map(with_condition).collect();
-        sets.push(measure::one_caller(
-            SetLabel::Filtered,
-            &filtered,
-            limit,
-            opened.caller()?,
-        )?);
+        sets.push(measure::one_caller(SetLabel::Filtered, &filtered, limit, opened.caller()?)?);
     }
-    Ok(Asking {
-        open_ms,
-        first_answer_ms,
-        opened: memory,
-        after: Memory::now()?,
-        sets,
-    })
+    Ok(Asking { open_ms, first_answer_ms, opened: memory, after: Memory::now()?, sets })
 }
 
 fn open(engine: Engine, corpus: &Corpus) -> Result<Box<dyn Opened>> {
@@ -211,8 +197,5 @@ fn with_condition((number, question): (usize, &Question)) -> Question {
         let year = 2015 + (number / 2 % 11) as i16;
         Condition::Days(jiff::civil::date(year, 3, 1), jiff::civil::date(year, 9, 15))
     };
-    Question {
-        text: question.text.clone(),
-        condition: Some(condition),
-    }
+    Question { text: question.text.clone(), condition: Some(condition) }
 }

@@ -20,16 +20,13 @@ pub struct Generated {
 impl Generated {
     pub fn new() -> Self {
         let mut rng = Rng::new(1);
-        Self {
-            centres: (0..CENTRES * DIMENSIONS).map(|_| signed(rng.next() as u8)).collect(),
-            model: model(),
-        }
+        Self { centres: (0..CENTRES * DIMENSIONS).map(|_| signed(rng.next() as u8)).collect(), model: model() }
     }
 
     fn passage(&self, text: &str) -> Vec<f32> {
-        let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
+        let hash = text
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
         let mut rng = Rng::new(hash);
         let centre = rng.below(CENTRES) * DIMENSIONS;
         let mut vector = self.centres[centre..centre + DIMENSIONS].to_vec();
@@ -46,9 +43,7 @@ impl Generated {
 
 /// The built-in model, if these vectors can replace its own.
 pub fn model() -> Option<Arc<dyn Embedder>> {
-    tribune_embed::built_in()
-        .ok()
-        .filter(|model| model.dimensions() == DIMENSIONS)
+    tribune_embed::built_in().ok().filter(|model| model.dimensions() == DIMENSIONS)
 }
 
 impl Embedder for Generated {

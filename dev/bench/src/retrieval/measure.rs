@@ -19,13 +19,8 @@ pub fn two_callers(questions: &[Question], limit: Duration, opened: &dyn Opened)
     let watch = Watch::start()?;
     let halves = questions.chunks(questions.len().div_ceil(2));
     let timed = std::thread::scope(|scope| {
-        let threads: Vec<_> = halves
-            .map(|half| scope.spawn(move || timed(half, limit, opened.caller()?)))
-            .collect();
-        threads
-            .into_iter()
-            .map(|thread| thread.join().ok().context("a caller panicked")?)
-            .collect::<Result<Vec<_>>>()
+        let threads: Vec<_> = halves.map(|half| scope.spawn(move || timed(half, limit, opened.caller()?))).collect();
+        threads.into_iter().map(|thread| thread.join().ok().context("a caller panicked")?).collect::<Result<Vec<_>>>()
     })?;
     summed(SetLabel::TwoCallers, 2, timed, &watch.stop()?)
 }
@@ -36,10 +31,7 @@ struct Timed {
 }
 
 fn timed(questions: &[Question], limit: Duration, mut caller: Caller<'_>) -> Result<Timed> {
-    let mut timed = Timed {
-        latencies: Vec::with_capacity(questions.len()),
-        results: 0,
-    };
+    let mut timed = Timed { latencies: Vec::with_capacity(questions.len()), results: 0 };
     let begun = Instant::now();
     for question in questions {
         let asked = Instant::now();

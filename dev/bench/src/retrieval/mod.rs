@@ -107,9 +107,7 @@ pub async fn run(args: &RetrievalArgs) -> Result<()> {
     };
     let largest = args.passages.iter().max();
     for passages in &args.passages {
-        let corpus = Corpus {
-            dir: root.join(passages.to_string()),
-        };
+        let corpus = Corpus { dir: root.join(passages.to_string()) };
         measured.sizes.push(size(args, *passages, &corpus).await?);
         if Some(passages) == largest && args.wants(Engine::Tribune) {
             let program = binary::find(args.tribune.as_deref())?;
@@ -151,20 +149,11 @@ async fn size(args: &RetrievalArgs, passages: u32, corpus: &Corpus) -> Result<Si
         }
         let making = serde_json::from_slice(&fs::read(&made)?).context("read how the index was made")?;
         eprintln!("{passages}: {}, asking", engine.label());
-        let ask = Step::Ask {
-            engine,
-            dir: corpus.dir.clone(),
-            each: args.queries,
-            set_limit: args.set_limit,
-        };
+        let ask = Step::Ask { engine, dir: corpus.dir.clone(), each: args.queries, set_limit: args.set_limit };
         let asking = step(&log(corpus, engine, "ask"), ask).await?;
         engines.push(Engined { engine, making, asking });
     }
-    Ok(Size {
-        passages,
-        text_bytes: corpus.bytes()?,
-        engines,
-    })
+    Ok(Size { passages, text_bytes: corpus.bytes()?, engines })
 }
 
 fn log(corpus: &Corpus, engine: Engine, what: &str) -> PathBuf {
@@ -198,12 +187,9 @@ pub fn run_step(step: &Step) -> Result<()> {
     let corpus = |dir: &Path| Corpus { dir: dir.to_owned() };
     match step {
         Step::Make { engine, dir } => own::tell(&engines::make(*engine, &corpus(dir))?),
-        Step::Ask {
-            engine,
-            dir,
-            each,
-            set_limit,
-        } => own::tell(&engines::ask(*engine, &corpus(dir), *each as usize, *set_limit)?),
+        Step::Ask { engine, dir, each, set_limit } => {
+            own::tell(&engines::ask(*engine, &corpus(dir), *each as usize, *set_limit)?)
+        }
         Step::Embed => own::tell(&embedding::measure()?),
     }
 }
@@ -222,27 +208,10 @@ impl Step {
         let mut args: Vec<OsString> = vec!["retrieval-step".into()];
         match self {
             Self::Make { engine, dir } => {
-                args.extend([
-                    "make".into(),
-                    "--engine".into(),
-                    name(engine)?,
-                    "--dir".into(),
-                    dir.into(),
-                ]);
+                args.extend(["make".into(), "--engine".into(), name(engine)?, "--dir".into(), dir.into()]);
             }
-            Self::Ask {
-                engine,
-                dir,
-                each,
-                set_limit,
-            } => {
-                args.extend([
-                    "ask".into(),
-                    "--engine".into(),
-                    name(engine)?,
-                    "--dir".into(),
-                    dir.into(),
-                ]);
+            Self::Ask { engine, dir, each, set_limit } => {
+                args.extend(["ask".into(), "--engine".into(), name(engine)?, "--dir".into(), dir.into()]);
                 args.extend(["--each".into(), each.to_string().into()]);
                 args.extend(["--set-limit".into(), set_limit.to_string().into()]);
             }

@@ -64,11 +64,7 @@ impl Opened for Open {
         Ok(Box::new(move |question| {
             let mut search = connection
                 .prepare_cached("SELECT id, text FROM passages WHERE passages MATCH ? ORDER BY rank LIMIT ?")?;
-            let words: Vec<String> = question
-                .text
-                .split_whitespace()
-                .map(|word| format!("\"{word}\""))
-                .collect();
+            let words: Vec<String> = question.text.split_whitespace().map(|word| format!("\"{word}\"")).collect();
             let mut rows = search.query((words.join(" OR "), LIMIT as i64))?;
             let mut found = 0;
             while let Some(row) = rows.next()? {

@@ -33,10 +33,7 @@ pub async fn measure(program: Option<&Path>, corpus: &Corpus, vectors: bool) -> 
     };
     let mut starts = Vec::new();
     for vectors in [false, true].into_iter().filter(|with| vectors || !with) {
-        eprintln!(
-            "starting a server, {} vectors",
-            if vectors { "with" } else { "without" }
-        );
+        eprintln!("starting a server, {} vectors", if vectors { "with" } else { "without" });
         let tribune = Tribune::configure(program, &corpus.dir, &corpus.folder())?;
         if vectors {
             // The serving benchmark configures keyword search only.
@@ -68,10 +65,5 @@ async fn once(tribune: &Tribune, corpus: &Corpus, vectors: bool, question: &str)
     ensure!(answer.status == 200 && found, "the first search found nothing");
     let resident_bytes = process::memory(server.pid).context("memory of the server")?.now_kib * 1024;
     server.stop().await?;
-    Ok(Start {
-        vectors,
-        ready_ms,
-        answered_ms,
-        resident_bytes,
-    })
+    Ok(Start { vectors, ready_ms, answered_ms, resident_bytes })
 }

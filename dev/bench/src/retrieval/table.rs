@@ -29,10 +29,7 @@ fn facts(load_average: &str, measured: &Measured) -> Vec<(&'static str, String)>
     let mut facts = vec![("Load average before the run", load_average.to_owned())];
     let texts = measured.sizes.iter().map(|size| {
         let megabytes = size.text_bytes as f64 / 1e6;
-        format!(
-            "{} passages ({megabytes:.0} MB of JSONL)",
-            thousands(size.passages.into())
-        )
+        format!("{} passages ({megabytes:.0} MB of JSONL)", thousands(size.passages.into()))
     });
     facts.push(("Texts", format!("generated: {}", texts.collect::<Vec<_>>().join(", "))));
     facts.push((
@@ -140,11 +137,7 @@ fn starting(text: &mut String, measured: &Measured) {
         let _ = writeln!(
             text,
             "| {} | {:.0} | {:.0} | {:.0} |",
-            if start.vectors {
-                "with vectors"
-            } else {
-                "full text alone"
-            },
+            if start.vectors { "with vectors" } else { "full text alone" },
             start.ready_ms,
             start.answered_ms,
             start.resident_bytes as f64 / 1e6,
@@ -172,11 +165,7 @@ fn embedding(text: &mut String, measured: &Measured) {
     }
     text.push('\n');
     for row in &embedding.questions {
-        let _ = writeln!(
-            text,
-            "A question by {}: p50 {:.2} ms, p99 {:.2} ms.",
-            row.model, row.p50_ms, row.p99_ms
-        );
+        let _ = writeln!(text, "A question by {}: p50 {:.2} ms, p99 {:.2} ms.", row.model, row.p50_ms, row.p99_ms);
     }
     text.push('\n');
 }
@@ -190,10 +179,7 @@ fn goals(text: &mut String, measured: &Measured) {
         let _ = writeln!(text, "- {what}: {value:.2} ms, goal {most:.0} ms: {verdict}");
     };
     let passages = thousands(size.passages.into());
-    let searches = [
-        ("Full text", Engine::Tribune, WORDS_GOAL_MS),
-        ("Hybrid", Engine::TribuneVectors, HYBRID_GOAL_MS),
-    ];
+    let searches = [("Full text", Engine::Tribune, WORDS_GOAL_MS), ("Hybrid", Engine::TribuneVectors, HYBRID_GOAL_MS)];
     for (what, engine, most) in searches {
         let Some(engined) = size.engines.iter().find(|engined| engined.engine == engine) else {
             continue;
@@ -205,15 +191,7 @@ fn goals(text: &mut String, measured: &Measured) {
         }
     }
     for start in &measured.start {
-        let with = if start.vectors {
-            "with vectors"
-        } else {
-            "full text alone"
-        };
-        goal(
-            &format!("Start on an existing index, {with}"),
-            start.answered_ms,
-            START_GOAL_MS,
-        );
+        let with = if start.vectors { "with vectors" } else { "full text alone" };
+        goal(&format!("Start on an existing index, {with}"), start.answered_ms, START_GOAL_MS);
     }
 }

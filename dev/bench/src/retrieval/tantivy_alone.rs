@@ -42,9 +42,8 @@ struct Fields {
 
 fn fields() -> Fields {
     let mut schema = Schema::builder();
-    let indexing = TextFieldIndexing::default()
-        .set_tokenizer(ANALYZER)
-        .set_index_option(IndexRecordOption::WithFreqsAndPositions);
+    let indexing =
+        TextFieldIndexing::default().set_tokenizer(ANALYZER).set_index_option(IndexRecordOption::WithFreqsAndPositions);
     let text = TextOptions::default().set_indexing_options(indexing).set_stored();
     Fields {
         id: schema.add_text_field("id", STORED),
@@ -84,10 +83,7 @@ impl Open {
         let index = Index::open_in_dir(corpus.index(FOLDER))?;
         index.tokenizers().register(ANALYZER, analyzer());
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
-        Ok(Self {
-            reader,
-            fields: fields(),
-        })
+        Ok(Self { reader, fields: fields() })
     }
 }
 
@@ -99,10 +95,7 @@ impl Opened for Open {
             let mut words: Vec<(Occur, Box<dyn Query>)> = Vec::new();
             analyzer.token_stream(&question.text).process(&mut |token| {
                 let term = Term::from_field_text(self.fields.text, &token.text);
-                words.push((
-                    Occur::Should,
-                    Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs)),
-                ));
+                words.push((Occur::Should, Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs))));
             });
             let best = TopDocs::with_limit(LIMIT).order_by_score();
             let found = searcher.search(&BooleanQuery::new(words), &best)?;

@@ -23,9 +23,7 @@ const TOPIC_WORDS: usize = 10;
 /// One document in this many is long enough to be split.
 const LONG_EVERY: usize = 50;
 const AUTHORS: usize = 500;
-pub const KINDS: [&str; 8] = [
-    "minutes", "report", "letter", "speech", "notice", "article", "review", "petition",
-];
+pub const KINDS: [&str; 8] = ["minutes", "report", "letter", "speech", "notice", "article", "review", "petition"];
 
 /// One line of the file.
 #[derive(Serialize, Deserialize)]
@@ -119,17 +117,9 @@ impl Corpus {
 /// `left` is the number of passages still wanted; the last documents are short to match it.
 fn document(rng: &mut Rng, vocabulary: &Vocabulary, number: usize, left: usize) -> Document {
     let is_long = number.is_multiple_of(LONG_EVERY) && left > 20;
-    let length = if is_long {
-        rng.within(400, 1_500)
-    } else {
-        rng.within(60, 120)
-    };
+    let length = if is_long { rng.within(400, 1_500) } else { rng.within(60, 120) };
     let topic: Vec<&str> = (0..TOPIC_WORDS).map(|_| rare(rng, vocabulary)).collect();
-    let date = jiff::civil::date(
-        rng.within(2015, 2025) as i16,
-        rng.within(1, 12) as i8,
-        rng.within(1, 28) as i8,
-    );
+    let date = jiff::civil::date(rng.within(2015, 2025) as i16, rng.within(1, 12) as i8, rng.within(1, 28) as i8);
     let mut title: Vec<&str> = (0..rng.within(1, 3)).map(|_| topic[rng.below(topic.len())]).collect();
     title.dedup();
     Document {
@@ -245,9 +235,7 @@ mod tests {
     #[test]
     fn there_are_as_many_passages_and_questions_as_asked_for() -> Result<()> {
         let dir = tempfile::tempdir()?;
-        let corpus = Corpus {
-            dir: dir.path().to_owned(),
-        };
+        let corpus = Corpus { dir: dir.path().to_owned() };
         corpus.write(2_000, 500)?;
         let mut passages = 0;
         let mut documents = 0;

@@ -39,11 +39,7 @@ fn source(corpus: &Corpus, vectors: bool, pool: Pool) -> DocumentsSource {
 pub fn index(corpus: &Corpus) -> Result<u64> {
     let source = source(corpus, false, Pool::for_background()?);
     let report = source.update(&CancellationToken::new(), &|_| ())?;
-    ensure!(
-        report.faults_in_all == 0,
-        "{} faults in generated texts",
-        report.faults_in_all
-    );
+    ensure!(report.faults_in_all == 0, "{} faults in generated texts", report.faults_in_all);
     folder_bytes(&index_dir(corpus))
 }
 
@@ -52,9 +48,7 @@ pub fn add_vectors(corpus: &Corpus) -> Result<u64> {
     let before = folder_bytes(&index_dir(corpus))?;
     let source = source(corpus, true, Pool::for_background()?);
     source.refresh()?;
-    source
-        .embed(&CancellationToken::new(), &|_| ())?
-        .context("there is no index to make vectors for")?;
+    source.embed(&CancellationToken::new(), &|_| ())?.context("there is no index to make vectors for")?;
     Ok(folder_bytes(&index_dir(corpus))? - before)
 }
 
@@ -71,10 +65,7 @@ impl Open {
         source.refresh()?;
         let snapshot = source.published()?;
         let (passages, covered) = snapshot.coverage();
-        ensure!(
-            !vectors || covered == passages,
-            "only {covered} of {passages} passages have a vector"
-        );
+        ensure!(!vectors || covered == passages, "only {covered} of {passages} passages have a vector");
         Ok(Self {
             source,
             snapshot,
@@ -99,10 +90,7 @@ impl Opened for Open {
 
     fn whole_way(&self) -> Option<Caller<'_>> {
         Some(Box::new(|question| {
-            let query = Query {
-                text: question.text.clone(),
-                limit: LIMIT,
-            };
+            let query = Query { text: question.text.clone(), limit: LIMIT };
             let deadline = std::time::Instant::now() + Duration::from_secs(60);
             let context = CallContext::new(Principal::Anonymous, deadline);
             Ok(self.runtime.block_on(self.source.search(&query, &context))?.len())
@@ -117,13 +105,7 @@ impl Opened for Open {
 fn filter(condition: &Condition) -> Filter {
     use tribune_corpus::Condition as Conditioned;
     Filter(vec![match condition {
-        Condition::Kind(kind) => Conditioned::Is {
-            field: "kind".to_owned(),
-            value: (*kind).to_owned(),
-        },
-        Condition::Days(from, until) => Conditioned::Days {
-            from: Some(*from),
-            until: Some(*until),
-        },
+        Condition::Kind(kind) => Conditioned::Is { field: "kind".to_owned(), value: (*kind).to_owned() },
+        Condition::Days(from, until) => Conditioned::Days { from: Some(*from), until: Some(*until) },
     }])
 }

@@ -48,10 +48,8 @@ struct Constants {
 
 /// The ceiling: reads the request, looks at one header, sends constant bytes.
 pub fn constant(answers: &Answers) -> Result<Router> {
-    let constants = Arc::new(Constants {
-        list: Constant::new(&answers.list)?,
-        search: Constant::new(&answers.search)?,
-    });
+    let constants =
+        Arc::new(Constants { list: Constant::new(&answers.list)?, search: Constant::new(&answers.search)? });
     Ok(Router::new().route("/mcp", post(send_constant)).with_state(constants))
 }
 
@@ -59,11 +57,7 @@ pub fn constant(answers: &Answers) -> Result<Router> {
 /// connection before the next request.
 async fn send_constant(State(constants): State<Arc<Constants>>, headers: HeaderMap, _body: Bytes) -> Response {
     let is_list = headers.get("mcp-method").is_some_and(|method| method == TOOLS_LIST);
-    let Constant { content_type, body } = if is_list {
-        constants.list.clone()
-    } else {
-        constants.search.clone()
-    };
+    let Constant { content_type, body } = if is_list { constants.list.clone() } else { constants.search.clone() };
     ([(CONTENT_TYPE, content_type)], body).into_response()
 }
 
@@ -74,10 +68,7 @@ struct Results {
 
 /// The least a server without a library can do and still speak the protocol.
 pub fn json(answers: &Answers) -> Result<Router> {
-    let results = Arc::new(Results {
-        list: answers.list.result()?,
-        search: answers.search.result()?,
-    });
+    let results = Arc::new(Results { list: answers.list.result()?, search: answers.search.result()? });
     Ok(Router::new().route("/mcp", post(send_json)).with_state(results))
 }
 
@@ -132,12 +123,8 @@ fn answer(results: &Results, headers: &HeaderMap, body: &[u8]) -> Result<Vec<u8>
         TOOLS_CALL => search(&request.params, &results.search)?,
         _ => return Err(Refusal::UNKNOWN_METHOD),
     };
-    serde_json::to_vec(&Message {
-        jsonrpc: "2.0",
-        id: &request.id,
-        result,
-    })
-    .map_err(|_| Refusal::bad("the answer cannot be serialised"))
+    serde_json::to_vec(&Message { jsonrpc: "2.0", id: &request.id, result })
+        .map_err(|_| Refusal::bad("the answer cannot be serialised"))
 }
 
 fn check(request: &Request<'_>, headers: &HeaderMap) -> Result<(), Refusal> {
@@ -159,10 +146,8 @@ fn check(request: &Request<'_>, headers: &HeaderMap) -> Result<(), Refusal> {
 }
 
 fn search<'a>(params: &Params<'_>, result: &'a Value) -> Result<&'a Value, Refusal> {
-    let has_query = params
-        .arguments
-        .as_ref()
-        .is_some_and(|arguments| arguments.get("query").is_some_and(Value::is_string));
+    let has_query =
+        params.arguments.as_ref().is_some_and(|arguments| arguments.get("query").is_some_and(Value::is_string));
     if params.name.as_deref() == Some(TOOL) && has_query {
         Ok(result)
     } else {
@@ -177,18 +162,10 @@ struct Refusal {
 }
 
 impl Refusal {
-    const UNKNOWN_METHOD: Self = Self {
-        status: StatusCode::NOT_FOUND,
-        code: -32601,
-        reason: "unknown method",
-    };
+    const UNKNOWN_METHOD: Self = Self { status: StatusCode::NOT_FOUND, code: -32601, reason: "unknown method" };
 
     fn bad(reason: &'static str) -> Self {
-        Self {
-            status: StatusCode::BAD_REQUEST,
-            code: -32600,
-            reason,
-        }
+        Self { status: StatusCode::BAD_REQUEST, code: -32600, reason }
     }
 }
 

@@ -38,13 +38,7 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Self; 5] = [
-        Self::Bare,
-        Self::BareJson,
-        Self::RmcpJson,
-        Self::RmcpDefault,
-        Self::Tribune,
-    ];
+    pub const ALL: [Self; 5] = [Self::Bare, Self::BareJson, Self::RmcpJson, Self::RmcpDefault, Self::Tribune];
 
     pub fn label(self) -> &'static str {
         match self {
@@ -77,9 +71,7 @@ pub async fn start_peer(kind: Kind, answers: &Path, log: &Path) -> Result<Server
         "--answers".into(),
         answers.into(),
     ];
-    Server::start(&program, &args, addr, log, READY_LIMIT)
-        .await
-        .with_context(|| format!("start {}", kind.label()))
+    Server::start(&program, &args, addr, log, READY_LIMIT).await.with_context(|| format!("start {}", kind.label()))
 }
 
 /// What a peer process does until it is told to end.

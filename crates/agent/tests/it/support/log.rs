@@ -32,11 +32,7 @@ impl Write for Listener {
 pub fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        tracing_subscriber::fmt()
-            .with_max_level(LevelFilter::TRACE)
-            .with_writer(|| Listener)
-            .with_ansi(false)
-            .init();
+        tracing_subscriber::fmt().with_max_level(LevelFilter::TRACE).with_writer(|| Listener).with_ansi(false).init();
     });
 }
 

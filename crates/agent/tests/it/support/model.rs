@@ -18,12 +18,7 @@ use serde_json::{Value, json};
 #[derive(Clone)]
 pub enum Answer {
     /// A response of these pieces, then its end.
-    Pieces {
-        status: u16,
-        headers: Vec<(&'static str, String)>,
-        pieces: Vec<Vec<u8>>,
-        ending: Ending,
-    },
+    Pieces { status: u16, headers: Vec<(&'static str, String)>, pieces: Vec<Vec<u8>>, ending: Ending },
     /// Never answers.
     Silence,
 }
@@ -51,9 +46,7 @@ impl Request {
     /// The contents of the messages of one role.
     pub fn contents(&self, role: &str) -> Vec<&str> {
         let of_role = self.messages().iter().filter(|message| message["role"] == role);
-        of_role
-            .map(|message| message["content"].as_str().unwrap_or_default())
-            .collect()
+        of_role.map(|message| message["content"].as_str().unwrap_or_default()).collect()
     }
 }
 
@@ -80,10 +73,7 @@ impl ScriptedModel {
         let address = listener.local_addr().expect("an address");
         let app = Router::new().route("/v1/chat/completions", post(handler));
         tokio::spawn(async move { axum::serve(listener, app).await });
-        Self {
-            url: format!("http://{address}/v1"),
-            requests,
-        }
+        Self { url: format!("http://{address}/v1"), requests }
     }
 
     pub fn requests(&self) -> Vec<Request> {
@@ -101,13 +91,7 @@ fn next(script: &Script) -> Answer {
 }
 
 async fn respond(answer: Answer) -> Response {
-    let Answer::Pieces {
-        status,
-        headers,
-        pieces,
-        ending,
-    } = answer
-    else {
+    let Answer::Pieces { status, headers, pieces, ending } = answer else {
         futures::future::pending::<Infallible>().await;
         unreachable!("it never answers");
     };
@@ -159,10 +143,7 @@ pub fn stream_of(pieces: impl IntoIterator<Item = impl Into<Vec<u8>>>, ending: E
 /// Text, a word at a time.
 pub fn says(text: &str) -> Answer {
     let mut pieces = vec![delta(&json!({"role": "assistant", "content": ""}), None)];
-    pieces.extend(
-        text.split_inclusive(' ')
-            .map(|word| delta(&json!({ "content": word }), None)),
-    );
+    pieces.extend(text.split_inclusive(' ').map(|word| delta(&json!({ "content": word }), None)));
     pieces.push(delta(&json!({}), Some("stop")));
     pieces.push("data: [DONE]\n\n".into());
     stream_of(pieces, Ending::Whole)
@@ -195,10 +176,5 @@ pub fn calls(calls: &[(&str, &str)]) -> Answer {
 pub fn status(status: u16, headers: &[(&'static str, &str)], body: &Value) -> Answer {
     let mut all = vec![("content-type", "application/json".to_owned())];
     all.extend(headers.iter().map(|(name, value)| (*name, (*value).to_owned())));
-    Answer::Pieces {
-        status,
-        headers: all,
-        pieces: vec![body.to_string().into_bytes()],
-        ending: Ending::Whole,
-    }
+    Answer::Pieces { status, headers: all, pieces: vec![body.to_string().into_bytes()], ending: Ending::Whole }
 }

@@ -35,10 +35,8 @@ impl Memory {
             .filter(|exchange| exchange.conversation == id)
             .collect();
         let last = exchanges.last()?;
-        let all: Vec<Message> = exchanges
-            .iter()
-            .flat_map(|exchange| [exchange.question.clone(), exchange.answer.clone()])
-            .collect();
+        let all: Vec<Message> =
+            exchanges.iter().flat_map(|exchange| [exchange.question.clone(), exchange.answer.clone()]).collect();
         Some(ConversationState {
             id,
             last_activity: last.answer.created_at,
@@ -63,17 +61,15 @@ impl ConversationStore for Memory {
         let of_key = |(user, exchange): &&(UserId, Exchange)| {
             user == owner && exchange.request_key.as_deref() == Some(request_key)
         };
-        Ok(kept.iter().find(of_key).map(|(_, exchange)| StoredAnswer {
-            conversation: exchange.conversation,
-            answer: exchange.answer.clone(),
-        }))
+        Ok(kept
+            .iter()
+            .find(of_key)
+            .map(|(_, exchange)| StoredAnswer { conversation: exchange.conversation, answer: exchange.answer.clone() }))
     }
 
     async fn take_pending(&self, owner: &UserId, id: Uuid, pending: &[String]) -> Result<bool> {
         let mut kept = self.kept.lock().expect("conversations");
-        let last = kept
-            .iter_mut()
-            .rfind(|(user, exchange)| user == owner && exchange.conversation == id);
+        let last = kept.iter_mut().rfind(|(user, exchange)| user == owner && exchange.conversation == id);
         Ok(last.is_some_and(|(_, exchange)| {
             let is_this = exchange.pending == pending && !pending.is_empty();
             if is_this {
@@ -94,10 +90,7 @@ impl ConversationStore for Memory {
         }
         let mut kept = self.kept.lock().expect("conversations");
         kept.push((owner.clone(), exchange.clone()));
-        Ok(StoredAnswer {
-            conversation: exchange.conversation,
-            answer: exchange.answer.clone(),
-        })
+        Ok(StoredAnswer { conversation: exchange.conversation, answer: exchange.answer.clone() })
     }
 
     async fn list(

@@ -33,11 +33,7 @@ pub struct Tasks {
 
 impl Default for Tasks {
     fn default() -> Self {
-        let task = |id, title| Task {
-            id,
-            title,
-            completed: false,
-        };
+        let task = |id, title| Task { id, title, completed: false };
         Self {
             tasks: Mutex::new(vec![task(MILK_ID, "Buy milk"), task(BREAD_ID, "Buy bread")]),
             meeting: Barrier::new(2),
@@ -49,21 +45,12 @@ impl Default for Tasks {
 
 impl Tasks {
     pub fn titles(&self) -> Vec<&'static str> {
-        self.tasks
-            .lock()
-            .expect("tasks")
-            .iter()
-            .map(|task| task.title)
-            .collect()
+        self.tasks.lock().expect("tasks").iter().map(|task| task.title).collect()
     }
 
     pub fn completed(&self) -> Vec<&'static str> {
         let tasks = self.tasks.lock().expect("tasks");
-        tasks
-            .iter()
-            .filter(|task| task.completed)
-            .map(|task| task.title)
-            .collect()
+        tasks.iter().filter(|task| task.completed).map(|task| task.title).collect()
     }
 
     fn list(&self) -> Value {
@@ -99,16 +86,8 @@ impl Tasks {
     }
 }
 
-const WRITE: Hints = Hints {
-    read_only: false,
-    destructive: false,
-    idempotent: true,
-    open_world: false,
-};
-const DESTROY: Hints = Hints {
-    destructive: true,
-    ..WRITE
-};
+const WRITE: Hints = Hints { read_only: false, destructive: false, idempotent: true, open_world: false };
+const DESTROY: Hints = Hints { destructive: true, ..WRITE };
 
 fn spec(name: &str, hints: Hints) -> ToolSpec {
     let schema = json!({"type": "object", "properties": {"task_id": {"type": "string"}}});
@@ -147,10 +126,7 @@ impl Toolbox for Tasks {
                 },
                 ..spec("delete_task", DESTROY)
             },
-            ToolSpec {
-                title: "Send a letter".into(),
-                ..spec("send_letter", DESTROY)
-            },
+            ToolSpec { title: "Send a letter".into(), ..spec("send_letter", DESTROY) },
             spec("meet", Hints::READ),
             spec("fail", WRITE),
             spec("hang", Hints::READ),

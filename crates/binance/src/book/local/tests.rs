@@ -2,21 +2,12 @@ use super::*;
 use crate::number::{Price, Quantity};
 
 fn level(price: i64, quantity: i128) -> Level {
-    Level {
-        price: Price::from_units(price),
-        quantity: Quantity::from_units(quantity),
-    }
+    Level { price: Price::from_units(price), quantity: Quantity::from_units(quantity) }
 }
 
 fn diff(first_id: u64, last_id: u64, bids: &[(i64, i128)], asks: &[(i64, i128)]) -> Diff {
     let levels = |side: &[(i64, i128)]| side.iter().map(|(price, quantity)| level(*price, *quantity)).collect();
-    Diff {
-        first_id,
-        last_id,
-        time: Some(last_id as i64),
-        bids: levels(bids),
-        asks: levels(asks),
-    }
+    Diff { first_id, last_id, time: Some(last_id as i64), bids: levels(bids), asks: levels(asks) }
 }
 
 fn snapshot(last_update_id: u64) -> Snapshot {
@@ -72,10 +63,7 @@ fn gap_discards_the_book() {
     let mut book = LocalBook::new(1000);
     book.snapshot(snapshot(10)).expect("a quiet market has no event yet");
     assert_eq!(book.event(diff(11, 12, &[(100, 5)], &[])), Ok(Outcome::Applied));
-    assert_eq!(
-        book.event(diff(14, 15, &[], &[])),
-        Err(Fault::Gap { expected: 13, got: 14 })
-    );
+    assert_eq!(book.event(diff(14, 15, &[], &[])), Err(Fault::Gap { expected: 13, got: 14 }));
     assert!(!book.is_synced() && book.depth().bids.is_empty());
     assert_eq!(book.snapshot(snapshot(14)), Ok(Installed::Synced));
     assert_eq!(book.last_update_id(), 15);
@@ -85,10 +73,7 @@ fn gap_discards_the_book() {
 fn gap_in_the_buffer_is_noticed() {
     let mut book = LocalBook::new(1000);
     book.event(diff(1, 2, &[], &[])).expect("buffered");
-    assert_eq!(
-        book.event(diff(4, 5, &[], &[])),
-        Err(Fault::Gap { expected: 3, got: 4 })
-    );
+    assert_eq!(book.event(diff(4, 5, &[], &[])), Err(Fault::Gap { expected: 3, got: 4 }));
     assert_eq!(book.snapshot(snapshot(2)), Ok(Installed::TooOld));
 }
 
@@ -103,10 +88,7 @@ fn duplicate_in_the_buffer_is_no_gap() {
     assert_eq!(book.snapshot(snapshot(11)), Ok(Installed::TooOld));
     assert_eq!(book.snapshot(snapshot(12)), Ok(Installed::Synced));
     assert_eq!(book.last_update_id(), 16);
-    assert_eq!(
-        book.depth().bids.lookup(Price::from_units(97)),
-        Some(Quantity::from_units(16))
-    );
+    assert_eq!(book.depth().bids.lookup(Price::from_units(97)), Some(Quantity::from_units(16)));
 }
 
 #[test]
@@ -170,16 +152,8 @@ fn deeper_levels_are_adopted_unless_behind() {
 #[test]
 fn empty_side_is_announced_as_zero() {
     let mut book = LocalBook::new(1000);
-    book.snapshot(Snapshot {
-        asks: Vec::new(),
-        ..snapshot(10)
-    })
-    .expect("synced");
-    let quote = BestQuote {
-        update_id: 10,
-        bid: level(100, 1),
-        ask: level(0, 0),
-    };
+    book.snapshot(Snapshot { asks: Vec::new(), ..snapshot(10) }).expect("synced");
+    let quote = BestQuote { update_id: 10, bid: level(100, 1), ask: level(0, 0) };
     assert_eq!((book.announce(quote), book.agreed), (Ok(()), 1));
 }
 
@@ -211,14 +185,10 @@ fn crossed_or_contradicted_book_is_discarded() {
 #[test]
 fn levels_beyond_the_snapshot_are_unknown() {
     let mut book = LocalBook::new(1000);
-    let cut = Snapshot {
-        limit: 3,
-        ..snapshot(10)
-    };
+    let cut = Snapshot { limit: 3, ..snapshot(10) };
     book.snapshot(cut).expect("synced");
     assert_eq!(book.depth().bid_reach, Some(Price::from_units(98)));
-    book.event(diff(11, 11, &[(100, 0), (99, 0), (90, 5)], &[]))
-        .expect("98 is left");
+    book.event(diff(11, 11, &[(100, 0), (99, 0), (90, 5)], &[])).expect("98 is left");
     assert_eq!(best(&book), (98, 101));
     // Between 98 and 90 there may be unknown levels.
     assert_eq!(book.event(diff(12, 12, &[(98, 0)], &[])), Err(Fault::Exhausted));

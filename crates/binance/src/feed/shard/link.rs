@@ -85,9 +85,7 @@ impl<O: Observer> Shard<O> {
         };
         if wanted && self.connecting.is_none() && now >= self.connect_at {
             let (base, clock) = (self.settings.stream_url.clone(), self.clock.clone());
-            self.connecting = Some(tokio::spawn(
-                async move { Socket::open(&base, || clock.monotonic()).await },
-            ));
+            self.connecting = Some(tokio::spawn(async move { Socket::open(&base, || clock.monotonic()).await }));
         }
     }
 
@@ -97,10 +95,7 @@ impl<O: Observer> Shard<O> {
         for (symbol, tracked) in &mut self.symbols {
             let comes = |socket: &Socket| socket.subscriptions.is_confirmed(symbol);
             if tracked.is_open() && !self.socket.as_ref().is_some_and(comes) {
-                tracked.lost(
-                    "the exchange has not agreed to send its updates on the new connection",
-                    now,
-                );
+                tracked.lost("the exchange has not agreed to send its updates on the new connection", now);
             }
         }
         self.link.set(None);
@@ -124,9 +119,7 @@ impl<O: Observer> Shard<O> {
                 return self.back_off(now.monotonic);
             }
         };
-        self.symbols
-            .keys()
-            .for_each(|symbol| socket.subscriptions.subscribe(symbol));
+        self.symbols.keys().for_each(|symbol| socket.subscriptions.subscribe(symbol));
         if self.board.is_some() {
             socket.subscriptions.subscribe(&Arc::from(ALL_TICKERS));
         }
@@ -149,9 +142,7 @@ impl<O: Observer> Shard<O> {
             // It has read beside the old one: what the old one missed is in it, or will show as a gap. If that was only
             // for a moment, a quiet book may have missed something that no gap shows.
             if now.monotonic.duration_since(successor.opened) < OVERLAP {
-                self.symbols
-                    .values_mut()
-                    .for_each(|tracked| tracked.doubt(now.monotonic));
+                self.symbols.values_mut().for_each(|tracked| tracked.doubt(now.monotonic));
             }
             return self.take_over();
         }

@@ -42,11 +42,7 @@ impl<O: Observer> Shard<O> {
                     tracked.quote(quote, now);
                 }
             }
-            Event::Trade {
-                symbol,
-                trade,
-                aggregate,
-            } => {
+            Event::Trade { symbol, trade, aggregate } => {
                 self.heartbeat.note_event(trade.time);
                 if let Some(tracked) = self.symbols.get(&*symbol)
                     && tracked.published.tape.push(trade, aggregate)

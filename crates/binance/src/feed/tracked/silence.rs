@@ -100,13 +100,9 @@ impl<O: Observer> Tracked<O> {
             self.set_stale(NOT_COMING, now);
         }
         let again = (RESUBSCRIBE_AFTER * 2u32.pow(self.resubscribed.min(10))).min(RESUBSCRIBE_AFTER_AT_MOST);
-        let is_due = self
-            .resubscribed_at
-            .is_none_or(|at| now.monotonic.duration_since(at) >= again);
+        let is_due = self.resubscribed_at.is_none_or(|at| now.monotonic.duration_since(at) >= again);
         if silence >= CONFIRM_AFTER && is_due {
-            return Next::Resubscribe {
-                tried: self.resubscribed,
-            };
+            return Next::Resubscribe { tried: self.resubscribed };
         }
         Next::Nothing
     }
@@ -132,7 +128,6 @@ impl<O: Observer> Tracked<O> {
         let (least, most) = LEFT_BEHIND_AFTER_SECS;
         let two_updates = (self.rhythm.usual_millis() * 2.0 / 1_000.0).clamp(least, most);
         let longest = Duration::from_secs_f64(two_updates) * self.rhythm.quiet();
-        self.behind_since
-            .is_some_and(|since| now.duration_since(since) >= longest)
+        self.behind_since.is_some_and(|since| now.duration_since(since) >= longest)
     }
 }

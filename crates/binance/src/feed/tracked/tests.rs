@@ -12,29 +12,15 @@ struct Bench {
 }
 
 fn level(price: i64) -> Level {
-    Level {
-        price: Price::from_units(price),
-        quantity: Quantity::from_units(1),
-    }
+    Level { price: Price::from_units(price), quantity: Quantity::from_units(1) }
 }
 
 fn snapshot(last_update_id: u64) -> Snapshot {
-    Snapshot {
-        last_update_id,
-        bids: vec![level(100), level(99)],
-        asks: vec![level(101), level(102)],
-        limit: 1_000,
-    }
+    Snapshot { last_update_id, bids: vec![level(100), level(99)], asks: vec![level(101), level(102)], limit: 1_000 }
 }
 
 fn diff(first_id: u64, bid: i64) -> Diff {
-    Diff {
-        first_id,
-        last_id: first_id,
-        time: Some(1),
-        bids: vec![level(bid)],
-        asks: Vec::new(),
-    }
+    Diff { first_id, last_id: first_id, time: Some(1), bids: vec![level(bid)], asks: Vec::new() }
 }
 
 impl Bench {
@@ -111,10 +97,7 @@ impl Bench {
 }
 
 fn banned() -> Result<Snapshot, RestError> {
-    Err(RestError::Paused {
-        wait: Duration::from_secs(7_200),
-        banned: true,
-    })
+    Err(RestError::Paused { wait: Duration::from_secs(7_200), banned: true })
 }
 
 #[test]
@@ -146,10 +129,7 @@ fn quiet_book_stays_live_while_checked() {
     assert_eq!(bench.pass(400), Next::Nothing);
     assert_eq!(bench.state(), BookState::Live, "an update may be on its way");
     bench.pass(200);
-    assert_eq!(
-        (bench.state(), bench.reason().contains("do not come")),
-        (BookState::Stale, true)
-    );
+    assert_eq!((bench.state(), bench.reason().contains("do not come")), (BookState::Stale, true));
     assert_eq!(bench.pass(2_000), Next::Resubscribe { tried: 0 });
 }
 
@@ -205,10 +185,7 @@ fn outdated_snapshot_waits_for_an_update() {
     bench.event(11);
     let now = bench.now();
     bench.tracked.event(diff(12, 101), now);
-    assert_eq!(
-        (bench.state(), bench.reason().contains("crossed")),
-        (BookState::Resyncing, true)
-    );
+    assert_eq!((bench.state(), bench.reason().contains("crossed")), (BookState::Resyncing, true));
     let mut asked = 0;
     for _ in 0..400 {
         bench.pass(100);
@@ -235,10 +212,7 @@ fn unreadable_updates_count_as_missing() {
     let mut bench = Bench::lively(5);
     let now = bench.now();
     bench.tracked.unreadable(now);
-    assert_eq!(
-        (bench.state(), bench.reason().contains("read")),
-        (BookState::Resyncing, true)
-    );
+    assert_eq!((bench.state(), bench.reason().contains("read")), (BookState::Resyncing, true));
     assert_eq!(bench.asks(), Some(Want::Book));
     bench.answer(Ok(snapshot(16)));
     assert_eq!(bench.state(), BookState::Live, "the snapshot has what it said");
@@ -321,10 +295,7 @@ fn reconnected_book_waits_for_proof() {
         bench.tracked.lost("the connection ended", now);
         bench.tracked.opened(now, 0);
         bench.pass(2_100);
-        assert_eq!(
-            (bench.state(), bench.asks()),
-            (BookState::Stale, Some(Want::UpdateId(15)))
-        );
+        assert_eq!((bench.state(), bench.asks()), (BookState::Stale, Some(Want::UpdateId(15))));
         bench.answer(Ok(snapshot(theirs)));
         bench
     };
@@ -396,21 +367,11 @@ fn late_book_is_exact_but_stale() {
     let mut bench = Bench::lively(30);
     let now = bench.now();
     bench.tracked.set_late(Some(Duration::from_millis(4_300)), now);
-    assert_eq!(
-        (bench.state(), &*bench.reason()),
-        (BookState::Stale, "events from the exchange are 4 s late")
-    );
+    assert_eq!((bench.state(), &*bench.reason()), (BookState::Stale, "events from the exchange are 4 s late"));
     bench.pass(100);
     bench.event(41);
-    assert_eq!(
-        bench.state(),
-        BookState::Stale,
-        "an update that is late as well changes nothing"
-    );
-    assert_eq!(
-        bench.tracked.published.read().1.map(|view| view.last_update_id),
-        Some(41)
-    );
+    assert_eq!(bench.state(), BookState::Stale, "an update that is late as well changes nothing");
+    assert_eq!(bench.tracked.published.read().1.map(|view| view.last_update_id), Some(41));
     // What is wrong with it alone stays so when nothing is late any more.
     bench.pass(4_000);
     let overdue = bench.reason();
@@ -430,11 +391,7 @@ fn late_book_is_exact_but_stale() {
 fn age_counts_from_missing_best_prices() {
     let mut bench = Bench::lively(30);
     let announce = |bench: &mut Bench, update_id| {
-        let quote = BestQuote {
-            update_id,
-            bid: level(100),
-            ask: level(101),
-        };
+        let quote = BestQuote { update_id, bid: level(100), ask: level(101) };
         let now = bench.now();
         bench.tracked.quote(quote, now);
     };
@@ -455,9 +412,6 @@ fn age_counts_from_missing_best_prices() {
     bench.pass(1_000);
     assert_eq!(
         (bench.state(), &*bench.reason()),
-        (
-            BookState::Stale,
-            "best prices change, but the book's updates do not come"
-        )
+        (BookState::Stale, "best prices change, but the book's updates do not come")
     );
 }

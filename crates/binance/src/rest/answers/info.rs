@@ -153,11 +153,7 @@ fn apply_filter(symbol: &mut Symbol, filter: &[u8]) -> Read<()> {
     match filter_type.as_str() {
         "PRICE_FILTER" => symbol.tick_size = rule(filter, "tickSize")?,
         "LOT_SIZE" => {
-            let lot = (
-                rule(filter, "stepSize")?,
-                rule(filter, "minQty")?,
-                rule(filter, "maxQty")?,
-            );
+            let lot = (rule(filter, "stepSize")?, rule(filter, "minQty")?, rule(filter, "maxQty")?);
             (symbol.step_size, symbol.min_quantity, symbol.max_quantity) = lot;
         }
         "MIN_NOTIONAL" => symbol.min_notional = rule(filter, "minNotional")?,
@@ -217,22 +213,13 @@ mod tests {
         assert_eq!(info.weight_per_minute(), Some(6000));
         let symbol = &info.symbols[0];
         assert_eq!((&*symbol.base, &*symbol.quote), ("T", "USDT"));
-        assert_eq!(
-            symbol.tick_size.map(|tick| tick.to_string()).as_deref(),
-            Some("0.00001")
-        );
+        assert_eq!(symbol.tick_size.map(|tick| tick.to_string()).as_deref(), Some("0.00001"));
         assert_eq!(symbol.step_size.map(|step| step.to_string()).as_deref(), Some("1"));
-        assert_eq!(
-            symbol.max_notional.map(|most| most.to_string()).as_deref(),
-            Some("9000000")
-        );
+        assert_eq!(symbol.max_notional.map(|most| most.to_string()).as_deref(), Some("9000000"));
         let old = &info.symbols[1];
         assert_eq!((old.status, &*old.status_text), (SymbolStatus::Break, "BREAK"));
         assert_eq!(old.tick_size, None, "a tick of zero is no rule");
-        assert_eq!(
-            old.min_notional.map(|least| least.to_string()).as_deref(),
-            Some("0.0001")
-        );
+        assert_eq!(old.min_notional.map(|least| least.to_string()).as_deref(), Some("0.0001"));
     }
 
     #[test]
@@ -258,10 +245,7 @@ mod tests {
         let odd = unread(1, "stepSize", json!(7));
         assert_eq!(why(&odd), "`filters[1].stepSize` is not a string");
         assert_eq!((odd.step_size, odd.min_quantity), (None, None));
-        assert!(
-            odd.tick_size.is_some() && odd.min_notional.is_some(),
-            "other filters count"
-        );
+        assert!(odd.tick_size.is_some() && odd.min_notional.is_some(), "other filters count");
         let odd = unread(2, "minNotional", json!(5.0));
         assert_eq!(why(&odd), "`filters[2].minNotional` is not a string");
         assert_eq!((odd.min_notional, odd.max_notional.is_some()), (None, true));

@@ -50,10 +50,7 @@ pub(super) fn server_time(body: &[u8]) -> Decoded<Millis> {
 }
 
 pub(super) fn depth(body: &[u8], limit: u32) -> Decoded<Snapshot> {
-    let snapshot = Snapshot {
-        limit: limit as usize,
-        ..parse(body)?
-    };
+    let snapshot = Snapshot { limit: limit as usize, ..parse(body)? };
     Ok((snapshot, None))
 }
 
@@ -178,10 +175,7 @@ mod tests {
             wrong(br#"{"lastUpdateId":1,"bids":[["4","1"],["x","1"]],"asks":[]}"#),
             Wrong::new("bids[1][0]", "is wrong: not a decimal number")
         );
-        assert_eq!(
-            wrong(br#"{"lastUpdateId":1,"bids":[]}"#),
-            Wrong::new("asks", "is missing")
-        );
+        assert_eq!(wrong(br#"{"lastUpdateId":1,"bids":[]}"#), Wrong::new("asks", "is missing"));
         assert_eq!(wrong(br#"{"lastUpdateId":1,"bids":{}}"#).field, "bids");
         assert_eq!(wrong(b"<html>"), Wrong::new("", "is not JSON"));
         assert_eq!(wrong(b"[]"), Wrong::new("", "is not an object"));
@@ -192,16 +186,10 @@ mod tests {
         let body = br#"[[1499040000000,"0.01634790","0.80000000","0.01575800","0.01577100","148976.11427815",1499644799999,"2434.19055334",308,"1756.87402397","28.46694368","0"]]"#;
         let (candles, _) = klines(body).expect("candles");
         let candle = candles[0];
-        assert_eq!(
-            (candle.open_time, candle.close_time),
-            (1_499_040_000_000, 1_499_644_799_999)
-        );
+        assert_eq!((candle.open_time, candle.close_time), (1_499_040_000_000, 1_499_644_799_999));
         assert_eq!(candle.close.to_string(), "0.015771");
         assert_eq!(candle.quote_volume.to_string(), "2434.19055334");
-        assert_eq!(
-            (candle.trades, candle.taker_buy_volume.to_string().as_str()),
-            (308, "1756.87402397")
-        );
+        assert_eq!((candle.trades, candle.taker_buy_volume.to_string().as_str()), (308, "1756.87402397"));
         let short = klines(br#"[[1499040000000,"1","1"]]"#).expect_err("short");
         assert_eq!(short, Wrong::new("[0]", "is not twelve columns"));
         let typed = klines(br#"[[1499040000000,1.5]]"#).expect_err("a number");
@@ -216,10 +204,7 @@ mod tests {
         assert_eq!(time, Some(1_499_865_549_590));
         let body = br#"[{"a":26129,"p":"0.01633102","q":"4.70443515","f":27781,"l":27783,"T":1498793709153,"m":false,"M":true}]"#;
         let (list, _) = agg_trades(body).expect("aggregates");
-        assert_eq!(
-            (list.trades[0].aggressor, list.trades[0].count()),
-            (Aggressor::Buyer, 3)
-        );
+        assert_eq!((list.trades[0].aggressor, list.trades[0].count()), (Aggressor::Buyer, 3));
         assert_eq!(list.first_id, Some(26_129));
         let back = br#"[{"a":1,"p":"1","q":"1","f":9,"l":8,"T":1,"m":true}]"#;
         assert_eq!(agg_trades(back).expect_err("backwards").field, "[0].l");
@@ -229,10 +214,7 @@ mod tests {
 
     #[test]
     fn times_and_averages() {
-        assert_eq!(
-            server_time(br#"{"serverTime":1499827319559}"#),
-            Ok((1_499_827_319_559, Some(1_499_827_319_559)))
-        );
+        assert_eq!(server_time(br#"{"serverTime":1499827319559}"#), Ok((1_499_827_319_559, Some(1_499_827_319_559))));
         let (average, time) =
             avg_price(br#"{"mins":5,"price":"9.35751834","closeTime":1694061154503}"#).expect("average");
         let price = average.price.expect("a price").to_string();

@@ -68,10 +68,7 @@ impl Ticker {
             let price = price.filter(|_| !quantity.is_zero())?;
             Some(Level { price, quantity })
         };
-        Some(TickerQuote {
-            bid: level(self.bid_price, self.bid_qty?),
-            ask: level(self.ask_price, self.ask_qty?),
-        })
+        Some(TickerQuote { bid: level(self.bid_price, self.bid_qty?), ask: level(self.ask_price, self.ask_qty?) })
     }
 }
 
@@ -147,19 +144,14 @@ mod tests {
         let odd = FULL.replace("8913.30000000", "0.123456789");
         let (read, time) = all_tickers(format!("[{FULL},{odd},{FULL}]").as_bytes()).expect("tickers");
         assert_eq!((read.len(), time), (2, Some(1_499_869_899_040)));
-        assert_eq!(
-            all_tickers(format!("[{odd}]").as_bytes()).expect_err("none").field,
-            "volume"
-        );
+        assert_eq!(all_tickers(format!("[{odd}]").as_bytes()).expect_err("none").field, "volume");
         assert!(all_tickers(b"[]").expect("none are none").0.is_empty());
     }
 
     /// As Binance.US documents it.
     #[test]
     fn best_prices_without_sizes_are_unknown() {
-        let without = FULL
-            .replace(r#""bidQty":"100.00000000","#, "")
-            .replace(r#""askQty":"0.00000000","#, "");
+        let without = FULL.replace(r#""bidQty":"100.00000000","#, "").replace(r#""askQty":"0.00000000","#, "");
         let (read, _) = ticker(without.as_bytes()).expect("ticker");
         assert_eq!((read.quote(), read.trades), (None, 76));
         assert_eq!(all_tickers(format!("[{without}]").as_bytes()).expect("all").0.len(), 1);
@@ -168,16 +160,7 @@ mod tests {
     #[test]
     fn each_field_is_needed_and_named() {
         let object: serde_json::Map<String, serde_json::Value> = serde_json::from_str(FULL).expect("object");
-        let optional = [
-            "prevClosePrice",
-            "lastQty",
-            "firstId",
-            "lastId",
-            "bidPrice",
-            "bidQty",
-            "askPrice",
-            "askQty",
-        ];
+        let optional = ["prevClosePrice", "lastQty", "firstId", "lastId", "bidPrice", "bidQty", "askPrice", "askQty"];
         for name in object.keys().filter(|name| !optional.contains(&name.as_str())) {
             let mut without = object.clone();
             without.shift_remove(name);

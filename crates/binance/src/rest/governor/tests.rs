@@ -41,18 +41,10 @@ fn who_reads_leaves_some_for_orders() {
     let (clock, governor) = governor();
     governor.keep_for_orders();
     drop(take(&governor, 3_900, Priority::Interactive).expect("up to 65%"));
-    let error = take(&governor, 1, Priority::Interactive)
-        .err()
-        .expect("kept for orders");
-    assert!(
-        error.to_string().contains("65% may be used, and 5% is kept for orders"),
-        "{error}"
-    );
+    let error = take(&governor, 1, Priority::Interactive).err().expect("kept for orders");
+    assert!(error.to_string().contains("65% may be used, and 5% is kept for orders"), "{error}");
     drop(take(&governor, 300, Priority::Order).expect("up to 70%"));
-    assert!(
-        take(&governor, 1, Priority::Order).is_err(),
-        "no more than 70% is ever used"
-    );
+    assert!(take(&governor, 1, Priority::Order).is_err(), "no more than 70% is ever used");
     clock.advance_ms(60_000);
     drop(take(&governor, 1, Priority::Interactive).expect("a new minute"));
 }
@@ -86,10 +78,7 @@ fn too_heavy_request_is_refused() {
     governor.set_budget(300);
     assert_eq!(
         take(&governor, 250, Priority::Interactive).err(),
-        Some(RestError::TooHeavy {
-            weight: 250,
-            budget: 300
-        })
+        Some(RestError::TooHeavy { weight: 250, budget: 300 })
     );
     governor.set_budget(0);
     assert_eq!(governor.used(), (0, 300), "no budget at all is not believed");
@@ -119,11 +108,7 @@ fn wait_lasts_until_enough_is_free() {
         drop(take(&governor, weight, Priority::Interactive).expect("room"));
         clock.advance_ms(10_000);
     }
-    let wait = |weight| {
-        take(&governor, weight, Priority::Interactive)
-            .err()
-            .and_then(|e| e.wait())
-    };
+    let wait = |weight| take(&governor, weight, Priority::Interactive).err().and_then(|e| e.wait());
     assert_eq!(wait(1_000), Some(Duration::from_secs(30)), "the first has gone");
     assert_eq!(wait(1_001), Some(Duration::from_secs(40)), "the second too");
 }
@@ -167,10 +152,7 @@ fn zero_retry_after_still_pauses() {
     let second = Some(Duration::from_secs(1));
     assert_eq!([refused(), refused(), refused()], [second; 3]);
     // What it asks for is kept where that is longer.
-    assert_eq!(
-        governor.pause(Some(Duration::from_secs(9)), true).wait(),
-        Some(Duration::from_secs(9))
-    );
+    assert_eq!(governor.pause(Some(Duration::from_secs(9)), true).wait(), Some(Duration::from_secs(9)));
 }
 
 #[tokio::test]
@@ -182,13 +164,9 @@ async fn short_waits_are_waited() {
         clock.pass_ms(ms_ago);
         governor
     };
-    let hasty = used_up(30_000)
-        .acquire(5, Priority::Interactive, Duration::from_millis(10))
-        .await;
+    let hasty = used_up(30_000).acquire(5, Priority::Interactive, Duration::from_millis(10)).await;
     assert!(matches!(hasty, Err(RestError::HeldBack { .. })));
-    let patient = used_up(59_600)
-        .acquire(5, Priority::Interactive, Duration::from_secs(60))
-        .await;
+    let patient = used_up(59_600).acquire(5, Priority::Interactive, Duration::from_secs(60)).await;
     assert!(patient.is_ok());
 }
 

@@ -67,11 +67,7 @@ impl Best {
 }
 
 fn ranked((document, (score, passage)): (u64, (f32, PassageId))) -> Candidate {
-    Candidate {
-        document,
-        score,
-        passage,
-    }
+    Candidate { document, score, passage }
 }
 
 fn order(a: (f32, PassageId), b: (f32, PassageId)) -> std::cmp::Ordering {

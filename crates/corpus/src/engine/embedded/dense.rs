@@ -34,13 +34,7 @@ impl Dense {
     pub(super) fn new(segments: &Segments, vectors: Vectors) -> tantivy::Result<Self> {
         let keys = vectors.keys.iter().zip(0u32..);
         let rows: HashMap<u64, u32, BuildIdentity> = keys.map(|(key, row)| (key.content, row)).collect();
-        let mut dense = Self {
-            row_of: Vec::new(),
-            bases: Vec::new(),
-            passages: 0,
-            covered: 0,
-            vectors,
-        };
+        let mut dense = Self { row_of: Vec::new(), bases: Vec::new(), passages: 0, covered: 0, vectors };
         for segment in segments.iter() {
             let base = dense.row_of.len();
             dense.bases.push(base);
@@ -78,9 +72,8 @@ impl Dense {
         only: Option<&dyn Query>,
     ) -> tantivy::Result<Vec<Candidate>> {
         let scores = self.scores(vector);
-        let only = only
-            .map(|query| query.weight(EnableScoring::disabled_from_searcher(&segments.searcher)))
-            .transpose()?;
+        let only =
+            only.map(|query| query.weight(EnableScoring::disabled_from_searcher(&segments.searcher))).transpose()?;
         let mut best = Best::new(depth);
         for (segment, base) in segments.iter().zip(&self.bases) {
             let rows = &self.row_of[*base..base + segment.reader.max_doc() as usize];

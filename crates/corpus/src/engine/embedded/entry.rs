@@ -51,10 +51,8 @@ pub(super) fn entries(fields: &Fields, entry: &Entry<'_>) -> serde_json::Result<
     for facet in facets(&record.fields) {
         searched.add_text(fields.facet, facet);
     }
-    for (field, values) in [
-        (fields.numbers, numbers(&record.fields)),
-        (fields.meta, searchable_fields(&record.fields)),
-    ] {
+    for (field, values) in [(fields.numbers, numbers(&record.fields)), (fields.meta, searchable_fields(&record.fields))]
+    {
         if !values.is_empty() {
             searched.add_object(field, values);
         }
@@ -94,11 +92,7 @@ pub(super) fn stored_passage(fields: &Fields, entry: &TantivyDocument) -> Stored
 
 pub(super) fn stored_document(fields: &Fields, entry: &TantivyDocument) -> StoredDocument {
     let whole = text(entry, fields.text);
-    let title = if whole.is_some() {
-        fields.record_title
-    } else {
-        fields.title
-    };
+    let title = if whole.is_some() { fields.record_title } else { fields.title };
     let ranges = entry.get_first(fields.ranges);
     StoredDocument {
         file: text_or_empty(entry, fields.file),
@@ -142,10 +136,7 @@ fn json(fields: &Fields, entry: &TantivyDocument) -> Option<JsonObject> {
 fn packed(passages: &[Passage]) -> Vec<u8> {
     let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX).to_le_bytes();
     let ranges = passages.iter().map(|passage| &passage.range);
-    ranges
-        .flat_map(|range| [offset(range.start), offset(range.end)])
-        .flatten()
-        .collect()
+    ranges.flat_map(|range| [offset(range.start), offset(range.end)]).flatten().collect()
 }
 
 fn unpacked(bytes: &[u8]) -> Vec<Range<usize>> {
@@ -170,14 +161,11 @@ fn searchable_fields(fields: &JsonObject) -> BTreeMap<String, OwnedValue> {
     }
     let mut bytes = 0;
     let fit = fields.iter().take_while(|(name, value)| {
-        let value_bytes = value
-            .as_str()
-            .map_or(64, |text| text.len().min(MAX_SEARCHED_VALUE_BYTES));
+        let value_bytes = value.as_str().map_or(64, |text| text.len().min(MAX_SEARCHED_VALUE_BYTES));
         bytes += name.len() + value_bytes;
         bytes <= MAX_SEARCHED_FIELDS_BYTES
     });
-    fit.filter_map(|(name, value)| Some((name.clone(), text(value)?)))
-        .collect()
+    fit.filter_map(|(name, value)| Some((name.clone(), text(value)?))).collect()
 }
 
 /// `name=value` of every short value, and of each item of a list.

@@ -38,10 +38,9 @@ pub(super) fn count(
                 if let Some(document) = segment.documents.first(doc)
                     && (values.len() < MAX_FACETS || values.contains_key(value))
                 {
-                    let counted = values.entry(value.to_owned()).or_insert_with(|| Counted {
-                        documents: HashSet::new(),
-                        passage: segment.passage(doc),
-                    });
+                    let counted = values
+                        .entry(value.to_owned())
+                        .or_insert_with(|| Counted { documents: HashSet::new(), passage: segment.passage(doc) });
                     counted.documents.insert(document);
                 }
             }

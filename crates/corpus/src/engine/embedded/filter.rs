@@ -29,10 +29,9 @@ pub(super) fn condition(
     fields: &Fields,
 ) -> tantivy::Result<Box<dyn Query>> {
     Ok(match condition {
-        Condition::Is { field, value } => Box::new(TermQuery::new(
-            facet_term(fields, field, value),
-            IndexRecordOption::Basic,
-        )),
+        Condition::Is { field, value } => {
+            Box::new(TermQuery::new(facet_term(fields, field, value), IndexRecordOption::Basic))
+        }
         Condition::Holds { field, part } => values_holding(segments, fields, field, part)?,
         Condition::Days { from, until } => {
             let term = |date: &Date| Term::from_field_i64(fields.day, days(*date));

@@ -80,10 +80,7 @@ pub(super) fn plan(
         // At least one of the words must occur; the conditions alone are not enough.
         parts.push((Occur::Must, Box::new(BooleanQuery::new(ranking))));
     }
-    Ok(Some(Plan {
-        query: BooleanQuery::new(parts),
-        constraint,
-    }))
+    Ok(Some(Plan { query: BooleanQuery::new(parts), constraint }))
 }
 
 fn keep_the_rarest(ranked: &mut Vec<(Term, u32)>, searcher: &Searcher) -> tantivy::Result<()> {
@@ -144,9 +141,7 @@ fn together(mut terms: Vec<Term>) -> Box<dyn Query> {
 
 fn words(analyzer: &mut TextAnalyzer, text: &str) -> Vec<String> {
     let mut words = Vec::new();
-    analyzer
-        .token_stream(text)
-        .process(&mut |token| words.push(token.text.clone()));
+    analyzer.token_stream(text).process(&mut |token| words.push(token.text.clone()));
     words
 }
 

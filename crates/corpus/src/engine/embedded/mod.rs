@@ -55,10 +55,7 @@ impl Embedded {
         Self {
             source: source.to_owned(),
             dir: index_dir.join(FORMAT),
-            model: embedder.map(|embedder| Model {
-                store: VectorStore::new(index_dir, &*embedder),
-                embedder,
-            }),
+            model: embedder.map(|embedder| Model { store: VectorStore::new(index_dir, &*embedder), embedder }),
         }
     }
 }
@@ -66,10 +63,7 @@ impl Embedded {
 impl Engine for Embedded {
     fn published(&self) -> Option<VersionMark> {
         let (index, at) = file_mark(&self.dir.join("meta.json"))?;
-        let vectors = self
-            .model
-            .as_ref()
-            .and_then(|model| file_mark(&model.store.ready_file()));
+        let vectors = self.model.as_ref().and_then(|model| file_mark(&model.store.ready_file()));
         Some(VersionMark {
             index,
             vectors: vectors.map_or(0, |(mark, _)| mark),
@@ -110,10 +104,7 @@ fn file_mark(path: &Path) -> Option<(u128, SystemTime)> {
     let identity = metadata.len();
     let modified = metadata.modified().ok()?;
     let age = modified.duration_since(SystemTime::UNIX_EPOCH).ok()?;
-    Some((
-        (u128::from(identity) << 64) | (age.as_nanos() & u128::from(u64::MAX)),
-        modified,
-    ))
+    Some(((u128::from(identity) << 64) | (age.as_nanos() & u128::from(u64::MAX)), modified))
 }
 
 /// Ordered like the index.
@@ -148,10 +139,7 @@ fn failed(doing: &'static str, cause: impl Error + Send + Sync + 'static) -> Eng
     if is_disk_full(&cause) {
         return EngineError::DiskFull;
     }
-    EngineError::Failed {
-        doing,
-        cause: Box::new(cause),
-    }
+    EngineError::Failed { doing, cause: Box::new(cause) }
 }
 
 /// Once a worker is gone, tantivy reports its failed write only as text, so both are checked.

@@ -140,9 +140,7 @@ pub(super) fn folded(value: &str) -> String {
         .build();
     let joined = value.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut folded = String::with_capacity(joined.len());
-    analyzer
-        .token_stream(&joined)
-        .process(&mut |token| folded.push_str(&token.text));
+    analyzer.token_stream(&joined).process(&mut |token| folded.push_str(&token.text));
     folded
 }
 

@@ -27,19 +27,12 @@ impl Segments {
     pub(super) fn open(searcher: Searcher) -> tantivy::Result<Self> {
         let columns = searcher.segment_readers().iter();
         let documents = columns.map(|reader| reader.fast_fields().u64("document"));
-        Ok(Self {
-            documents: documents.collect::<tantivy::Result<_>>()?,
-            searcher,
-        })
+        Ok(Self { documents: documents.collect::<tantivy::Result<_>>()?, searcher })
     }
 
     pub(super) fn iter(&self) -> impl Iterator<Item = Segment<'_>> {
         let readers = self.searcher.segment_readers().iter().zip(&self.documents);
-        (0u32..).zip(readers).map(|(number, (reader, documents))| Segment {
-            number,
-            reader,
-            documents,
-        })
+        (0u32..).zip(readers).map(|(number, (reader, documents))| Segment { number, reader, documents })
     }
 }
 

@@ -42,9 +42,7 @@ pub(super) struct VectorStore {
 
 impl VectorStore {
     pub(super) fn new(index_dir: &Path, embedder: &dyn Embedder) -> Self {
-        Self {
-            dir: index_dir.join(format!("vectors-{}", embedder.fingerprint())),
-        }
+        Self { dir: index_dir.join(format!("vectors-{}", embedder.fingerprint())) }
     }
 
     fn commit_file(&self) -> PathBuf {
@@ -92,11 +90,7 @@ impl VectorStore {
         if rows.metadata()?.len() < (commit.rows * commit.dimensions) as u64 {
             return Err(io::Error::other(TOO_SHORT));
         }
-        Ok(Vectors {
-            keys: self.keys(&commit)?,
-            rows: map(&rows)?,
-            dimensions: commit.dimensions,
-        })
+        Ok(Vectors { keys: self.keys(&commit)?, rows: map(&rows)?, dimensions: commit.dimensions })
     }
 
     fn keys(&self, commit: &Commit) -> io::Result<Vec<Key>> {
@@ -109,11 +103,7 @@ impl VectorStore {
     /// one. `None` if another writer has it.
     pub(super) fn writer(&self, embedder: &dyn Embedder) -> io::Result<Option<VectorWriter>> {
         fs::create_dir_all(&self.dir)?;
-        let lock = OpenOptions::new()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(self.dir.join("lock"))?;
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(self.dir.join("lock"))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) => return Ok(None),
@@ -127,17 +117,11 @@ impl VectorStore {
             rows: 0,
         };
         let commit = self.commit(embedder).map(|commit| commit.unwrap_or_else(|| fresh(1)));
-        let rows = commit
-            .and_then(|commit| StoredRows::open(self, commit))
-            .or_else(|error| {
-                tracing::warn!(%error, "the vectors cannot be read; building them again");
-                StoredRows::open(self, fresh(self.unused_generation()))
-            })?;
-        let mut writer = VectorWriter {
-            store: self.clone(),
-            rows,
-            _lock: lock,
-        };
+        let rows = commit.and_then(|commit| StoredRows::open(self, commit)).or_else(|error| {
+            tracing::warn!(%error, "the vectors cannot be read; building them again");
+            StoredRows::open(self, fresh(self.unused_generation()))
+        })?;
+        let mut writer = VectorWriter { store: self.clone(), rows, _lock: lock };
         writer.remove_other_generations();
         Ok(Some(writer))
     }
@@ -185,10 +169,7 @@ impl Key {
     }
 
     fn unpacked(&[a, b, c, d, e, f, g, h, scale @ ..]: &[u8; KEY_BYTES]) -> Self {
-        Self {
-            content: u64::from_le_bytes([a, b, c, d, e, f, g, h]),
-            scale: f32::from_le_bytes(scale),
-        }
+        Self { content: u64::from_le_bytes([a, b, c, d, e, f, g, h]), scale: f32::from_le_bytes(scale) }
     }
 }
 
@@ -207,12 +188,7 @@ impl Vectors {
     /// The bytes of rows `from..to`.
     pub(super) fn rows(&self, from: usize, to: usize) -> Rows<'_> {
         let dimensions = self.dimensions;
-        Rows {
-            records: &self.rows[from * dimensions..to * dimensions],
-            stride: dimensions,
-            offset: 0,
-            dimensions,
-        }
+        Rows { records: &self.rows[from * dimensions..to * dimensions], stride: dimensions, offset: 0, dimensions }
     }
 
     /// The vector of a row.

@@ -57,13 +57,7 @@ impl EmbeddedVersion {
             })
         });
         let dense = vectors.map(|vectors| Dense::new(&segments, vectors)).transpose()?;
-        Ok(Some(Self {
-            segments,
-            fields: Fields::new(),
-            dense,
-            manifest,
-            analyzer: analyzer(),
-        }))
+        Ok(Some(Self { segments, fields: Fields::new(), dense, manifest, analyzer: analyzer() }))
     }
 
     /// The entry with the whole document.
@@ -131,9 +125,7 @@ impl Version for EmbeddedVersion {
         let passages = self.segments.iter().flat_map(|segment| {
             let mut docs = Vec::new();
             let entries = 0..segment.reader.max_doc();
-            segment
-                .documents
-                .get_docids_for_value_range(hash..=hash, entries, &mut docs);
+            segment.documents.get_docids_for_value_range(hash..=hash, entries, &mut docs);
             docs.retain(|doc| !segment.reader.is_deleted(*doc));
             docs.into_iter().map(move |doc| DocAddress::new(segment.number, doc))
         });
@@ -187,11 +179,7 @@ impl Version for EmbeddedVersion {
                 if let Some(document) = segment.documents.first(doc)
                     && known.insert(document)
                 {
-                    found.push(DatedDocument {
-                        document,
-                        passage: segment.passage(doc),
-                        day: days.first(doc),
-                    });
+                    found.push(DatedDocument { document, passage: segment.passage(doc), day: days.first(doc) });
                 }
             }
         }
@@ -207,11 +195,8 @@ impl Version for EmbeddedVersion {
         for segment in self.segments.iter() {
             let index = segment.reader.inverted_index(self.fields.record)?;
             let range = index.terms().range();
-            let mut keys = if before {
-                range.lt(key).backward().into_stream()?
-            } else {
-                range.gt(key).into_stream()?
-            };
+            let mut keys =
+                if before { range.lt(key).backward().into_stream()? } else { range.gt(key).into_stream()? };
             for _ in 0..most {
                 if !keys.advance() {
                     break;

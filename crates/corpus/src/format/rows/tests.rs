@@ -16,12 +16,7 @@ impl Sink for Collected {
         Ok(())
     }
     fn fault(&mut self, line: Option<u64>, skipped: bool, problem: String) {
-        self.faults.push(Fault {
-            file: "f".into(),
-            line,
-            problem,
-            skipped,
-        });
+        self.faults.push(Fault { file: "f".into(), line, problem, skipped });
     }
 }
 
@@ -34,12 +29,7 @@ fn read_as(reading: &Reading, name: &str, content: &[u8]) -> Collected {
     let path = dir.path().join(name);
     std::fs::write(&path, content).expect("write");
     let mut collected = Collected::default();
-    let input = Input {
-        path: &path,
-        relative: name,
-        reading,
-        max_document_bytes: 1024,
-    };
+    let input = Input { path: &path, relative: name, reading, max_document_bytes: 1024 };
     assert_eq!(input.read(&mut collected), Ok(()));
     collected
 }
@@ -85,11 +75,7 @@ fn unclosed_quote_costs_only_the_rest() {
     let read = read("rows.csv", content.as_bytes());
     assert_eq!(read.records.len(), 1);
     assert_eq!(read.faults[0].line, Some(3));
-    assert!(
-        read.faults[0].problem.contains("a quote is not closed"),
-        "{:?}",
-        read.faults
-    );
+    assert!(read.faults[0].problem.contains("a quote is not closed"), "{:?}", read.faults);
 }
 
 #[test]
@@ -110,11 +96,7 @@ fn column_named_twice_is_reported() {
 #[test]
 fn csv_without_text_column_lists_its_columns() {
     let read = read("rows.csv", b"id,body\n1,x\n");
-    assert!(
-        read.faults[0]
-            .problem
-            .contains("no column `text` (its columns: id, body)")
-    );
+    assert!(read.faults[0].problem.contains("no column `text` (its columns: id, body)"));
 }
 
 #[test]
@@ -132,21 +114,11 @@ fn mapped_columns_are_renamed() {
         .map(|(ours, theirs)| (ours.to_owned(), theirs.to_owned()))
         .into_iter()
         .collect();
-    let reading = Reading {
-        fields,
-        ..Reading::default()
-    };
-    let read = read_as(
-        &reading,
-        "rows.csv",
-        b"ref,heading,body,day,x\nR 1,T,words,2024-01-02,y\n",
-    );
+    let reading = Reading { fields, ..Reading::default() };
+    let read = read_as(&reading, "rows.csv", b"ref,heading,body,day,x\nR 1,T,words,2024-01-02,y\n");
     assert!(read.faults.is_empty(), "{:?}", read.faults);
     let record = &read.records[0];
-    assert_eq!(
-        (record.key.as_str(), record.title.as_str(), record.text.as_str()),
-        ("R 1", "T", "words")
-    );
+    assert_eq!((record.key.as_str(), record.title.as_str(), record.text.as_str()), ("R 1", "T", "words"));
     assert_eq!(record.date, Some(jiff::civil::date(2024, 1, 2)));
     assert_eq!(record.fields["x"], "y");
 }

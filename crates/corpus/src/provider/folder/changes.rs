@@ -57,13 +57,8 @@ pub(super) struct Changes {
 enum Root {
     Unknown,
     Gone,
-    Watched {
-        identity: Identity,
-        _watcher: RecommendedWatcher,
-    },
-    Unwatched {
-        identity: Identity,
-    },
+    Watched { identity: Identity, _watcher: RecommendedWatcher },
+    Unwatched { identity: Identity },
 }
 
 /// Device and inode, to notice a replaced folder.
@@ -113,9 +108,7 @@ impl Changes {
     /// Records that the folder was scanned.
     pub(super) fn scanned(&mut self, scan: Scan) {
         let before = self.last_scan.replace(scan);
-        let has_changed = before
-            .zip(self.last_scan.as_ref())
-            .is_some_and(|(before, now)| before.found != now.found);
+        let has_changed = before.zip(self.last_scan.as_ref()).is_some_and(|(before, now)| before.found != now.found);
         if std::mem::take(&mut self.is_rescan) && has_changed {
             // The watcher has not reported it.
             self.signal.lost.store(true, Ordering::Release);
@@ -129,14 +122,11 @@ impl Changes {
     }
 
     fn quiet_at(&self) -> Option<Instant> {
-        self.pending
-            .map(|(first, last)| (last + BURST_PAUSE).min(first + MAX_DELAY))
+        self.pending.map(|(first, last)| (last + BURST_PAUSE).min(first + MAX_DELAY))
     }
 
     fn due(&self) -> Instant {
-        let timed = self
-            .next_rescan()
-            .map_or(self.next_look, |rescan| rescan.min(self.next_look));
+        let timed = self.next_rescan().map_or(self.next_look, |rescan| rescan.min(self.next_look));
         self.quiet_at().map_or(timed, |quiet| quiet.min(timed))
     }
 
@@ -198,10 +188,7 @@ impl Changes {
         let signal = self.signal.clone();
         let watcher = tokio::task::spawn_blocking(move || watch(&path, ignored, formats, signal)).await;
         self.root = match watcher {
-            Ok(Ok(watcher)) => Root::Watched {
-                identity: found,
-                _watcher: watcher,
-            },
+            Ok(Ok(watcher)) => Root::Watched { identity: found, _watcher: watcher },
             failed => {
                 if !known {
                     let problem = match failed {

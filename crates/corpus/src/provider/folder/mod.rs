@@ -28,9 +28,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            max_document_bytes: 16 * 1024 * 1024,
-        }
+        Self { max_document_bytes: 16 * 1024 * 1024 }
     }
 }
 
@@ -75,12 +73,8 @@ impl Folder {
 
     /// Reads a file at any path as if it were at `relative` in this folder.
     pub fn read_file(&self, path: &Path, relative: &str, sink: &mut dyn Sink) -> Result<(), Stop> {
-        let input = Input {
-            path,
-            relative,
-            reading: &self.reading,
-            max_document_bytes: self.limits.max_document_bytes,
-        };
+        let input =
+            Input { path, relative, reading: &self.reading, max_document_bytes: self.limits.max_document_bytes };
         input.read(sink)
     }
 
@@ -111,20 +105,14 @@ impl Provider for Folder {
             && let Err(error) = fs::read_dir(&self.path)
         {
             // An unreadable folder must not look like an empty one.
-            return Err(ProviderError::Failed {
-                doing: "reading the folder".to_owned(),
-                cause: Box::new(error),
-            });
+            return Err(ProviderError::Failed { doing: "reading the folder".to_owned(), cause: Box::new(error) });
         }
         let listing = walk::walk(&self.path, &self.reading.formats);
         let mut found = DefaultHasher::new();
         for item in &listing.items {
             (&item.key, &item.fingerprint).hash(&mut found);
         }
-        *self.scan() = Some(Scan {
-            took: started.elapsed(),
-            found: found.finish(),
-        });
+        *self.scan() = Some(Scan { took: started.elapsed(), found: found.finish() });
         Ok(listing)
     }
 
@@ -163,8 +151,6 @@ impl Provider for Folder {
             return None;
         }
         let path = self.path.display();
-        Some(format!(
-            "{path} does not exist; correct `path` in the configuration or create the folder"
-        ))
+        Some(format!("{path} does not exist; correct `path` in the configuration or create the folder"))
     }
 }

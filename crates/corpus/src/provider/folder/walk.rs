@@ -34,9 +34,7 @@ pub(super) fn walk(root: &Path, formats: &Formats) -> Listing {
             Err(error) => {
                 let problem = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
                 let path = error.path().unwrap_or(root);
-                found
-                    .unreachable
-                    .push(fault(path, format!("cannot be read: {problem}")));
+                found.unreachable.push(fault(path, format!("cannot be read: {problem}")));
                 continue;
             }
         };
@@ -58,11 +56,9 @@ pub(super) fn walk(root: &Path, formats: &Formats) -> Listing {
             (Err(error), _) => found.unreachable.push(fault(path, format!("cannot be read: {error}"))),
             (Ok(metadata), _) if !metadata.is_file() => {}
             (Ok(_), None) => found.excluded.push(fault(path, "its name is not UTF-8".to_owned())),
-            (Ok(metadata), Some(key)) => found.items.push(Item {
-                key,
-                fingerprint: fingerprint(&metadata),
-                bytes: metadata.len(),
-            }),
+            (Ok(metadata), Some(key)) => {
+                found.items.push(Item { key, fingerprint: fingerprint(&metadata), bytes: metadata.len() })
+            }
         }
     }
     found

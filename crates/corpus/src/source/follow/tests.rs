@@ -45,10 +45,7 @@ impl Embedder for Gated {
 
     fn embed(&self, _: Role, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
         let allowed = self.allowed.lock().expect("the lock");
-        let mut allowed = self
-            .changed
-            .wait_while(allowed, |batches| *batches == 0)
-            .expect("the lock");
+        let mut allowed = self.changed.wait_while(allowed, |batches| *batches == 0).expect("the lock");
         *allowed -= 1;
         self.embedded.fetch_add(texts.len() as u64, Ordering::SeqCst);
         Ok(vec![vec![1.0, 0.0]; texts.len()])
@@ -56,11 +53,7 @@ impl Embedder for Gated {
 }
 
 fn corpus(dir: &Path, batches: usize) -> (Arc<DocumentsSource>, Arc<Gated>) {
-    let model = Arc::new(Gated {
-        allowed: Mutex::new(batches),
-        changed: Condvar::new(),
-        embedded: AtomicU64::new(0),
-    });
+    let model = Arc::new(Gated { allowed: Mutex::new(batches), changed: Condvar::new(), embedded: AtomicU64::new(0) });
     let settings = Settings {
         name: "docs".to_owned(),
         title: "Docs".to_owned(),
@@ -70,16 +63,11 @@ fn corpus(dir: &Path, batches: usize) -> (Arc<DocumentsSource>, Arc<Gated>) {
         index_dir: dir.join("index"),
         embedder: Some(model.clone()),
     };
-    (
-        Arc::new(DocumentsSource::new(settings, Pool::start().expect("pool"))),
-        model,
-    )
+    (Arc::new(DocumentsSource::new(settings, Pool::start().expect("pool"))), model)
 }
 
 fn rows(count: usize) -> String {
-    (0..count)
-        .map(|n| format!("{{\"id\":\"r{n}\",\"text\":\"row {n}\"}}\n"))
-        .collect()
+    (0..count).map(|n| format!("{{\"id\":\"r{n}\",\"text\":\"row {n}\"}}\n")).collect()
 }
 
 /// The relevant events, as lines.
@@ -145,11 +133,8 @@ async fn change_during_embedding_embeds_nothing_twice() {
 
     // A stop does not wait for all of them either.
     model.allow(0);
-    fs::write(
-        dir.path().join("docs/more.jsonl"),
-        rows(4000).replace("row", "other").replace("\"r", "\"o"),
-    )
-    .expect("written");
+    fs::write(dir.path().join("docs/more.jsonl"), rows(4000).replace("row", "other").replace("\"r", "\"o"))
+        .expect("written");
     assert_eq!([line(), line()], ["indexed 4401", "embedding 4000"]);
     cancel.cancel();
     model.allow(usize::MAX);

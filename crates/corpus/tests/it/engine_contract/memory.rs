@@ -38,10 +38,7 @@ pub(super) struct MemoryFixture(Arc<Shared>);
 
 impl Fixture for MemoryFixture {
     fn engine_with(&self, model: &'static str) -> Arc<dyn Engine> {
-        Arc::new(MemoryEngine {
-            shared: self.0.clone(),
-            model,
-        })
+        Arc::new(MemoryEngine { shared: self.0.clone(), model })
     }
 }
 
@@ -78,11 +75,7 @@ impl Engine for MemoryEngine {
             return Err(EngineError::Busy);
         }
         let before = self.state().clone();
-        Ok(Box::new(MemoryChanges {
-            engine: self.clone(),
-            after: before.clone(),
-            before,
-        }))
+        Ok(Box::new(MemoryChanges { engine: self.clone(), after: before.clone(), before }))
     }
 
     fn vectors(&self) -> Result<Option<Box<dyn VectorWriter>>> {
@@ -123,17 +116,12 @@ impl Changes for MemoryChanges {
             Lookup::Key(key) => stored.record.key == *key,
             Lookup::Field(field, value) => stored.record.fields.get(*field).is_some_and(|held| held == value),
         };
-        let holdings = self
-            .before
-            .documents
-            .values()
-            .filter(has)
-            .map(|stored| IndexedDocument {
-                key: stored.record.key.clone(),
-                file: stored.file.clone(),
-                date: stored.record.date,
-                fields: Some(stored.record.fields.clone()),
-            });
+        let holdings = self.before.documents.values().filter(has).map(|stored| IndexedDocument {
+            key: stored.record.key.clone(),
+            file: stored.file.clone(),
+            date: stored.record.date,
+            fields: Some(stored.record.fields.clone()),
+        });
         Ok({ holdings }.find(|holding| is_wanted(holding)))
     }
 
@@ -271,18 +259,8 @@ impl MemoryVersion {
             let document = hash(&stored.record.key);
             match best.iter_mut().find(|found| found.document == document) {
                 Some(found) if found.score >= score => {}
-                Some(found) => {
-                    *found = Candidate {
-                        document,
-                        score,
-                        passage,
-                    }
-                }
-                None => best.push(Candidate {
-                    document,
-                    score,
-                    passage,
-                }),
+                Some(found) => *found = Candidate { document, score, passage },
+                None => best.push(Candidate { document, score, passage }),
             }
         }
         best.sort_by(|a, b| b.score.total_cmp(&a.score));
@@ -293,18 +271,11 @@ impl MemoryVersion {
     fn words_score(text: &str, clauses: &[Clause]) -> Option<f32> {
         let mut total = 0.0;
         for clause in clauses {
-            let Want::Words {
-                text: wanted, phrase, ..
-            } = &clause.want
-            else {
+            let Want::Words { text: wanted, phrase, .. } = &clause.want else {
                 continue;
             };
             let score = Self::score(text, &stems(wanted, &mut EnglishWords::default()));
-            let holds = if *phrase {
-                text.contains(wanted.as_str())
-            } else {
-                score > 0.0
-            };
+            let holds = if *phrase { text.contains(wanted.as_str()) } else { score > 0.0 };
             match clause.demand {
                 Demand::MustNot if holds => return None,
                 Demand::Must if !holds => return None,
@@ -405,12 +376,7 @@ impl Version for MemoryVersion {
 
     fn facets(&self, field: &str, filter: &Filter) -> Result<Vec<(String, u64)>> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for stored in self
-            .state
-            .documents
-            .values()
-            .filter(|stored| Self::passes(stored, filter))
-        {
+        for stored in self.state.documents.values().filter(|stored| Self::passes(stored, filter)) {
             if let Some(value) = stored.record.fields.get(field).and_then(|value| value.as_str()) {
                 *counts.entry(value.to_owned()).or_default() += 1;
             }
@@ -426,10 +392,7 @@ impl Version for MemoryVersion {
     }
 
     fn documents_with(&self, field: &str, value: &str) -> Result<Vec<DatedDocument>> {
-        let filter = Filter(vec![Condition::Is {
-            field: field.to_owned(),
-            value: value.to_owned(),
-        }]);
+        let filter = Filter(vec![Condition::Is { field: field.to_owned(), value: value.to_owned() }]);
         let found = self.best(|stored, _| Self::passes(stored, &filter).then_some(1.0), usize::MAX);
         let dated = found.into_iter().map(|found| DatedDocument {
             document: found.document,

@@ -38,11 +38,7 @@ pub async fn check(fixture: &dyn Fixture) {
 fn listed(fixture: &dyn Fixture) -> BTreeMap<String, String> {
     let listing = fixture.provider().list().expect("listed");
     assert!(listing.unreachable.is_empty(), "{:?}", listing.unreachable);
-    assert_eq!(
-        fixture.provider().list().expect("listed").items,
-        listing.items,
-        "the order is fixed"
-    );
+    assert_eq!(fixture.provider().list().expect("listed").items, listing.items, "the order is fixed");
     let items = listing.items.into_iter();
     items.map(|item| (item.key, item.fingerprint)).collect()
 }
@@ -112,10 +108,7 @@ fn every_listed_key_can_be_read(fixture: &dyn Fixture) {
 }
 
 fn sink_can_stop_reading(fixture: &dyn Fixture) {
-    let mut stopping = Collected {
-        stops: true,
-        ..Collected::default()
-    };
+    let mut stopping = Collected { stops: true, ..Collected::default() };
     assert_eq!(fixture.provider().read(&fixture.key("b.txt"), &mut stopping), Err(Stop));
 }
 
@@ -137,23 +130,14 @@ async fn corpus_is_searched_and_follows(fixture: &dyn Fixture) {
         description: None,
         index_dir: dir.path().join("index"),
         provider: fixture.provider(),
-        collection: Collection {
-            noun: "things".to_owned(),
-            ..Collection::default()
-        },
+        collection: Collection { noun: "things".to_owned(), ..Collection::default() },
         embedder: None,
     };
     let source = DocumentsSource::new(settings, Pool::start().expect("pool"));
     let update = || source.update(&CancellationToken::new(), &|_| {}).expect("indexed");
-    let context = CallContext::new(
-        Principal::Local,
-        std::time::Instant::now() + std::time::Duration::from_secs(600),
-    );
+    let context = CallContext::new(Principal::Local, std::time::Instant::now() + std::time::Duration::from_secs(600));
     let found = async |text: &str| {
-        let query = Query {
-            text: text.to_owned(),
-            limit: 10,
-        };
+        let query = Query { text: text.to_owned(), limit: 10 };
         let hits = source.search(&query, &context).await.expect("searched");
         hits.iter().map(|hit| hit.id.to_string()).collect::<Vec<_>>()
     };
@@ -162,10 +146,7 @@ async fn corpus_is_searched_and_follows(fixture: &dyn Fixture) {
     let id = |name: &str| format!("things:{}", fixture.record_key(name));
     assert_eq!(found("gamma").await, [id("b.txt")]);
     let report = update();
-    assert_eq!(
-        (report.files_read, report.files_unchanged, report.committed),
-        (0, 1, false)
-    );
+    assert_eq!((report.files_read, report.files_unchanged, report.committed), (0, 1, false));
     fixture.put("b.txt", "epsilon, at last");
     fixture.put("d.txt", "zeta");
     assert_eq!(update().files_read, 2);

@@ -21,12 +21,7 @@ impl Written {
     }
 
     pub fn bytes(name: impl Into<String>, shape: &[usize], values: &[u8]) -> Self {
-        Self {
-            name: name.into(),
-            dtype: "I8",
-            shape: shape.to_vec(),
-            bytes: values.to_vec(),
-        }
+        Self { name: name.into(), dtype: "I8", shape: shape.to_vec(), bytes: values.to_vec() }
     }
 }
 
@@ -85,9 +80,7 @@ fn broken_files_are_refused() {
     assert!(refusal(vec![255; 40]).contains("longer than the file"));
     assert!(refusal(with_header("nonsense")).contains("not JSON"));
     let entry = |shape: &str, range: &str| {
-        with_header(&format!(
-            r#"{{"a":{{"dtype":"F32","shape":{shape},"data_offsets":{range}}}}}"#
-        ))
+        with_header(&format!(r#"{{"a":{{"dtype":"F32","shape":{shape},"data_offsets":{range}}}}}"#))
     };
     assert!(refusal(entry("[2]", "[0,800]")).contains("outside"));
     assert!(refusal(entry("[2]", "[8,0]")).contains("outside"));

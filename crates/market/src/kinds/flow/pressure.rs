@@ -53,10 +53,7 @@ impl Impact {
     }
 
     fn missing(reason: impl ToString) -> Self {
-        Self {
-            reason: Some(reason.to_string()),
-            ..Self::default()
-        }
+        Self { reason: Some(reason.to_string()), ..Self::default() }
     }
 
     fn of(watch: &Watch, tape: &Tape) -> Self {
@@ -99,10 +96,7 @@ impl Pressure {
     }
 
     fn missing(reason: String) -> Self {
-        Self {
-            reason: Some(reason),
-            ..Self::default()
-        }
+        Self { reason: Some(reason), ..Self::default() }
     }
 
     fn of(beats: Beats, window_secs: u32, silent_secs: u64) -> Self {
@@ -155,21 +149,10 @@ mod tests {
             none.reason.as_deref(),
             Some("the streams have brought nothing for 12 s: these seconds were not watched")
         );
-        let partly = Beats {
-            quoted_seconds: 4,
-            quotes: 28,
-            ofi_units: 150_000_000,
-            ..Beats::default()
-        };
+        let partly = Beats { quoted_seconds: 4, quotes: 28, ofi_units: 150_000_000, ..Beats::default() };
         let told = serde_json::to_value(Pressure::of(partly, 10, 6)).expect("JSON");
-        assert_eq!(
-            (told["ofi_base"].as_str(), told["window_secs"].as_u64()),
-            (Some("1.5"), Some(4))
-        );
-        assert_eq!(
-            (told["complete"].as_bool(), told["changes"].as_u64()),
-            (Some(false), Some(28))
-        );
+        assert_eq!((told["ofi_base"].as_str(), told["window_secs"].as_u64()), (Some("1.5"), Some(4)));
+        assert_eq!((told["complete"].as_bool(), told["changes"].as_u64()), (Some(false), Some(28)));
         assert_eq!(Pressure::of(partly, 4, 0).complete, Some(true));
     }
 

@@ -4,18 +4,10 @@ use tribune_page::Content;
 
 /// A thousand minutes; only a part fits into an answer.
 fn unlisted(start: Option<Millis>) -> Unlisted {
-    let candles: Vec<Candle> = (0..1_000)
-        .map(|at| minute(at, ["64000.12345678"; 4], "1234567.12345678"))
-        .collect();
-    let range = Range {
-        start,
-        ..Range::newest(Interval::M1, 1_000)
-    };
+    let candles: Vec<Candle> = (0..1_000).map(|at| minute(at, ["64000.12345678"; 4], "1234567.12345678")).collect();
+    let range = Range { start, ..Range::newest(Interval::M1, 1_000) };
     let klines = Klines::new(&candles, &candles, range, 0);
-    assert!(
-        klines.listed() < MAX_SHOWN,
-        "the bytes, not the count, are what is short"
-    );
+    assert!(klines.listed() < MAX_SHOWN, "the bytes, not the count, are what is short");
     let cut = klines.klines_cut.expect("some are left out");
     let left_out = 1_000 - klines.klines.rows.len();
     assert!(cut.starts_with(&format!("{left_out} rows")), "{cut}");
@@ -26,10 +18,7 @@ fn unlisted(start: Option<Millis>) -> Unlisted {
 fn unlisted_candles_can_be_asked_for() {
     let newest = unlisted(None);
     let first_listed = (1_000 - newest.rows as i64) * 60_000;
-    assert_eq!(
-        (newest.listed, newest.ask_with_end_time),
-        (End::Newest, Some(first_listed - 1))
-    );
+    assert_eq!((newest.listed, newest.ask_with_end_time), (End::Newest, Some(first_listed - 1)));
     assert_eq!(
         newest.sentence(),
         format!(
@@ -66,10 +55,7 @@ fn klines(candles: usize, last_closed: bool) -> Klines {
     ];
     let closed = if last_closed { &minutes[..] } else { &minutes[..1] };
     let range = Range::newest(Interval::M1, 2);
-    Klines {
-        candles,
-        ..Klines::new(&minutes, closed, range, first)
-    }
+    Klines { candles, ..Klines::new(&minutes, closed, range, first) }
 }
 
 /// Of 900 candles the first two are listed, hours before the answer: neither is its price the last, nor is it open.
@@ -85,26 +71,14 @@ fn cut_list_shows_its_own_last_close() {
     // (105 − 100)/100 of the two that are drawn, and their range.
     let (change, _) = headline.change.expect("a change");
     assert_eq!(change, Amount::new("+5", "% over 2 candles"));
-    let range: Vec<_> = headline
-        .figures
-        .iter()
-        .filter_map(|figure| Some(&*figure.value.as_ref()?.text))
-        .collect();
+    let range: Vec<_> = headline.figures.iter().filter_map(|figure| Some(&*figure.value.as_ref()?.text)).collect();
     assert_eq!(range, ["120", "90"]);
     let panel = klines.chart(&page);
     let note = panel.note.expect("a note");
-    assert!(
-        note.contains("2 of 900 candles of 1m") && note.contains("all are closed"),
-        "{note}"
-    );
-    let Content::Candles(drawn) = panel.content else {
-        panic!()
-    };
+    assert!(note.contains("2 of 900 candles of 1m") && note.contains("all are closed"), "{note}");
+    let Content::Candles(drawn) = panel.content else { panic!() };
     assert!(drawn.candles.iter().all(|candle| !candle.is_open));
-    assert!(
-        !klines.shown().contains("high_price"),
-        "the answer's own figures are shown beside"
-    );
+    assert!(!klines.shown().contains("high_price"), "the answer's own figures are shown beside");
 }
 
 #[test]
@@ -116,13 +90,7 @@ fn newest_open_candle_is_the_price_now() {
     assert_eq!((&*headline.label, headline.as_of), ("Last price", Some(page.as_of())));
     assert_eq!(headline.age_ms, Some(7));
     let note = open.chart(&page).note.expect("a note");
-    assert!(
-        note.contains("2 candles of 1m") && note.contains("the last is unfinished"),
-        "{note}"
-    );
+    assert!(note.contains("2 candles of 1m") && note.contains("the last is unfinished"), "{note}");
     // The same where the older ones were left out.
-    assert_eq!(
-        klines(900, false).headline(&page).expect("a headline").label,
-        "Last price"
-    );
+    assert_eq!(klines(900, false).headline(&page).expect("a headline").label, "Last price");
 }

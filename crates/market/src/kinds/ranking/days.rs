@@ -30,15 +30,10 @@ pub(super) struct Days {
 impl Days {
     pub(super) fn at_hand(market: &Market, money: &str) -> Option<Self> {
         let table = market.known_symbols()?;
-        let traded = table
-            .of_quote(money)
-            .filter(|symbol| symbol.status == SymbolStatus::Trading);
+        let traded = table.of_quote(money).filter(|symbol| symbol.status == SymbolStatus::Trading);
         let board = &market.feed.board;
         let days = board.lookup_all(traded.map(|symbol| &symbol.name));
-        let newest = days
-            .iter()
-            .map(|(_, day)| day.received)
-            .max_by_key(|moment| moment.monotonic)?;
+        let newest = days.iter().map(|(_, day)| day.received).max_by_key(|moment| moment.monotonic)?;
         Some(Self {
             money: table.money(money)?.clone(),
             days,
@@ -75,15 +70,9 @@ impl Days {
             });
         };
         Ok(match asked {
-            Ok(heard) => Self {
-                heard,
-                origin: Origin::Rest,
-                ..days
-            },
+            Ok(heard) => Self { heard, origin: Origin::Rest, ..days },
             Err(error) => Self {
-                stale: Some(format!(
-                    "STALE: the streams are silent, and asking the exchange failed: {error}"
-                )),
+                stale: Some(format!("STALE: the streams are silent, and asking the exchange failed: {error}")),
                 ..days
             },
         })
@@ -103,8 +92,6 @@ pub(super) async fn quote_asset(market: &Market, given: Option<&str>) -> Result<
         let given = tribune_core::wire::clip(given, 40);
         let moneys: Vec<&str> = moneys.iter().take(MOST_MONEYS).map(|money| &***money).collect();
         let moneys = moneys.join(", ");
-        Error::not_found(format!(
-            "Nothing is priced in {given} on the exchange. Prices are in: {moneys}."
-        ))
+        Error::not_found(format!("Nothing is priced in {given} on the exchange. Prices are in: {moneys}."))
     })
 }

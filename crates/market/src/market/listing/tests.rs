@@ -47,11 +47,7 @@ async fn market(symbols: Vec<Value>, tickers: Option<Vec<Value>>) -> (Arc<Market
     })
     .await;
     let settings = Settings {
-        rest: rest::Settings {
-            base_url: server.url.clone(),
-            window: Duration::ZERO,
-            ..rest::Settings::default()
-        },
+        rest: rest::Settings { base_url: server.url.clone(), window: Duration::ZERO, ..rest::Settings::default() },
         feed: feed::Settings::new(server.url.replace("http", "ws")),
         symbols: vec!["SOLUSDT".to_owned()],
         track_top: 0,

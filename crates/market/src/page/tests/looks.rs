@@ -8,10 +8,7 @@ use tribune_core::Query;
 async fn lost_exchange_leaves_what_was_seen() {
     let bench = Bench::start().await;
     let seen = bench.now("klines:ETHUSDT:1d").await;
-    bench
-        .exchange
-        .faults()
-        .set(&tribune_exchange_sim::Fault::DropConnections);
+    bench.exchange.faults().set(&tribune_exchange_sim::Fault::DropConnections);
     bench.market.feed.stop();
     let Bench { exchange, source, .. } = bench;
     exchange.shut_down().await;
@@ -21,9 +18,7 @@ async fn lost_exchange_leaves_what_was_seen() {
         assert!(!error.to_string().is_empty());
     }
     let kept = source.view(&nothing_but("klines:ETHUSDT:1d"), None, &cx).await;
-    let Ok(Some(View::Board(kept))) = kept else {
-        panic!("{kept:?}")
-    };
+    let Ok(Some(View::Board(kept))) = kept else { panic!("{kept:?}") };
     assert_eq!(keys(&kept), keys(&seen));
     let age = |board: &Board| board.headline.as_ref().and_then(|headline| headline.age_ms);
     assert!(age(&kept) > age(&seen), "it grows older");
@@ -49,18 +44,9 @@ async fn unkept_book_says_so() {
     }
     let flow = bench.now("analytics:order_flow:ETHUSDT").await;
     let headline = flow.headline.expect("a headline");
-    let pressure = headline
-        .figures
-        .iter()
-        .find(|figure| figure.label == "Order-flow imbalance");
+    let pressure = headline.figures.iter().find(|figure| figure.label == "Order-flow imbalance");
     let pressure = pressure.expect("it is values of");
-    assert!(
-        pressure
-            .note
-            .as_deref()
-            .is_some_and(|why| why.contains("not kept live")),
-        "{pressure:?}"
-    );
+    assert!(pressure.note.as_deref().is_some_and(|why| why.contains("not kept live")), "{pressure:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -78,14 +64,8 @@ async fn page_has_the_same_panels_at_every_look() {
         }
         let answer = kinds::load(&bench.market, &market_id).await.expect("an answer");
         let whole = then(&answer.record(None, None)).expect("a board");
-        let left_out: Vec<&str> = keys(&whole)
-            .into_iter()
-            .filter(|key| !keys(&kept).contains(key))
-            .collect();
-        assert!(
-            left_out.iter().all(|key| ["depth", "ladder"].contains(key)),
-            "{id}: {left_out:?}"
-        );
+        let left_out: Vec<&str> = keys(&whole).into_iter().filter(|key| !keys(&kept).contains(key)).collect();
+        assert!(left_out.iter().all(|key| ["depth", "ladder"].contains(key)), "{id}: {left_out:?}");
     }
 }
 
@@ -94,14 +74,8 @@ async fn page_without_headline_says_its_age() {
     let bench = Bench::start().await;
     let board = bench.now("exchange_info:BTCUSDT").await;
     let note = board.panels[0].note.clone().expect("a note");
-    assert!(
-        board.headline.is_none() && note.contains("Received 20") && note.ends_with(" s old."),
-        "{note}"
-    );
-    assert!(
-        note.matches(" old").count() == 1 && !note.contains("As of"),
-        "said once: {note}"
-    );
+    assert!(board.headline.is_none() && note.contains("Received 20") && note.ends_with(" s old."), "{note}");
+    assert!(note.matches(" old").count() == 1 && !note.contains("As of"), "said once: {note}");
     let id = DocumentId::parse("exchange_info:BTCUSDT").expect("an id");
     let cx = CallContext::new(Principal::Local, Instant::now() + PATIENCE);
     let document = bench.cited(&id, &cx).await;
@@ -182,31 +156,15 @@ async fn looking_leaves_no_record() {
     let cites = CallContext::new(Principal::Local, Instant::now() + PATIENCE);
     let looks = cites.clone().uncited();
     let id = DocumentId::parse("ticker:BTCUSDT").expect("an id");
-    let query = Query {
-        text: "bitcoin price".to_owned(),
-        limit: 3,
-    };
+    let query = Query { text: "bitcoin price".to_owned(), limit: 3 };
     let kept = || std::fs::read_dir(bench.folder.path()).expect("the folder").count();
 
-    let seen = bench
-        .source
-        .fetch(&id, &looks)
-        .await
-        .expect("an answer")
-        .expect("a price");
+    let seen = bench.source.fetch(&id, &looks).await.expect("an answer").expect("a price");
     let found = bench.source.search(&query, &looks).await.expect("hits");
-    assert!(
-        !found.is_empty() && found.iter().all(|hit| hit.url.is_none()),
-        "{found:?}"
-    );
+    assert!(!found.is_empty() && found.iter().all(|hit| hit.url.is_none()), "{found:?}");
     assert_eq!((seen.url, kept()), (None, 0));
 
-    let values = bench
-        .source
-        .fetch(&id, &cites)
-        .await
-        .expect("an answer")
-        .expect("a price");
+    let values = bench.source.fetch(&id, &cites).await.expect("an answer").expect("a price");
     let found = bench.source.search(&query, &cites).await.expect("hits");
     let is_cited = |url: &Option<String>| url.as_deref().and_then(Links::cited_record).is_some();
     assert!(is_cited(&values.url) && found.iter().all(|hit| is_cited(&hit.url)));

@@ -29,9 +29,7 @@ impl Address {
         if url.contains('#') {
             return Err(bad("it ends in a `#` fragment, and TLS is never used without checks"));
         }
-        let info = url
-            .into_connection_info()
-            .map_err(|_| bad("its host, port or database is missing or malformed"))?;
+        let info = url.into_connection_info().map_err(|_| bad("its host, port or database is missing or malformed"))?;
         // Saves a round trip per connection.
         let settings = info.redis_settings().clone().set_skip_set_lib_name();
         let database = settings.db();
@@ -45,10 +43,7 @@ impl Address {
             drop(rustls::crypto::ring::default_provider().install_default());
         }
         let client = Client::open(info.set_redis_settings(settings)).map_err(|_| bad("it names no server"))?;
-        Ok(Self {
-            client,
-            place: place.into(),
-        })
+        Ok(Self { client, place: place.into() })
     }
 }
 
@@ -63,10 +58,7 @@ mod tests {
     #[test]
     fn places_have_no_secrets() {
         assert_eq!(place("redis://127.0.0.1"), "Redis at 127.0.0.1:6379");
-        assert_eq!(
-            place("redis://me:hunter2@cache.example:7000/3"),
-            "Redis at cache.example:7000, database 3"
-        );
+        assert_eq!(place("redis://me:hunter2@cache.example:7000/3"), "Redis at cache.example:7000, database 3");
         assert_eq!(place("rediss://:hunter2@cache.example"), "Redis at cache.example:6379");
     }
 

@@ -34,10 +34,7 @@ impl Decoded {
         }
         let report = Arc::new(decode(symbol, &json)?);
         if json.len() <= MAX_KNOWN_BYTES {
-            let known = Known {
-                json,
-                report: report.clone(),
-            };
+            let known = Known { json, report: report.clone() };
             self.0.insert(symbol.clone(), Arc::new(known));
         }
         Ok(report)
@@ -56,10 +53,7 @@ fn decode(symbol: &str, json: &[u8]) -> Result<Report, String> {
     let Versioned { version } = serde_json::from_slice(json).map_err(no_report)?;
     let major = |version: &str| version.split('.').next().map(str::to_owned);
     if major(&version) != major(SCHEMA_VERSION) {
-        return Err(format!(
-            "a report of schema version {}, and {SCHEMA_VERSION} is read here",
-            quoted(&version)
-        ));
+        return Err(format!("a report of schema version {}, and {SCHEMA_VERSION} is read here", quoted(&version)));
     }
     let report: Report = serde_json::from_slice(json).map_err(no_report)?;
     if report.symbol != symbol {

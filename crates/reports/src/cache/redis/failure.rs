@@ -36,10 +36,9 @@ impl Failure {
 
     pub(super) fn describe(&self, place: &str) -> Unavailable {
         Unavailable(match self {
-            Self::Late(within) => format!(
-                "{place} did not answer within {} ms; it is tried again by itself",
-                within.as_millis()
-            ),
+            Self::Late(within) => {
+                format!("{place} did not answer within {} ms; it is tried again by itself", within.as_millis())
+            }
             Self::Redis(error) => describe(place, error),
         })
     }
@@ -70,25 +69,18 @@ fn describe(place: &str, error: &RedisError) -> String {
             format!("{place} does not allow what reports need ({details}); allow EVAL, EVALSHA and the keys report:*")
         }
         Some("READONLY") => format!("{place} is a replica that takes no writes; use the address of its primary"),
-        Some(code) => format!(
-            "{place} answered {} {details}; it is tried again by itself",
-            quoted(code)
-        ),
+        Some(code) => format!("{place} answered {} {details}; it is tried again by itself", quoted(code)),
         None if is_unexpected(error) => {
             format!("{place} answered something that no script of ours gives; is it a Redis of version 6.2 or later?")
         }
         None if error.is_timeout() => format!("{place} takes no connection; it is tried again by itself"),
-        None => format!(
-            "there is no connection to {place} ({}); it is tried again by itself",
-            quoted(&error.to_string())
-        ),
+        None => {
+            format!("there is no connection to {place} ({}); it is tried again by itself", quoted(&error.to_string()))
+        }
     }
 }
 
 /// Foreign text, shortened and on one line.
 pub(super) fn quoted(text: &str) -> String {
-    text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(MAX_QUOTED)
-        .collect()
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_QUOTED).collect()
 }

@@ -159,21 +159,13 @@ impl Link {
 impl Connection {
     async fn open(client: Client, clock: Arc<dyn Clock>) -> RedisResult<Self> {
         // Calls have their own deadlines.
-        let config = AsyncConnectionConfig::new()
-            .set_connection_timeout(Some(CONNECT_WITHIN))
-            .set_response_timeout(None);
+        let config =
+            AsyncConnectionConfig::new().set_connection_timeout(Some(CONNECT_WITHIN)).set_response_timeout(None);
         let mut redis = client.get_multiplexed_async_connection_with_config(&config).await?;
         let (seconds, micros): (u64, u64) = redis::cmd("TIME").query_async(&mut redis).await?;
-        let time = RedisTime {
-            micros: seconds.saturating_mul(1_000_000).saturating_add(micros),
-            received: clock.monotonic(),
-        };
-        Ok(Self {
-            redis,
-            clock,
-            time: Arc::new(Mutex::new(time)),
-            is_retry: false,
-        })
+        let time =
+            RedisTime { micros: seconds.saturating_mul(1_000_000).saturating_add(micros), received: clock.monotonic() };
+        Ok(Self { redis, clock, time: Arc::new(Mutex::new(time)), is_retry: false })
     }
 
     /// Answers of the writer's side begin with Redis's time.
@@ -198,9 +190,8 @@ impl Connection {
         let by_hash = calls.iter().map(|call| call.command("EVALSHA", &script.hash));
         let mut answers: Vec<RedisResult<T>> = self.send(by_hash).await?;
         // Redis was restarted, or its scripts were flushed.
-        let unknown: Vec<usize> = (0..answers.len())
-            .filter(|&at| answers[at].as_ref().is_err_and(is_unknown_script))
-            .collect();
+        let unknown: Vec<usize> =
+            (0..answers.len()).filter(|&at| answers[at].as_ref().is_err_and(is_unknown_script)).collect();
         if !unknown.is_empty() {
             let in_full = unknown.iter().map(|&at| calls[at].command("EVAL", &script.source));
             for (at, answer) in unknown.iter().zip(self.send(in_full).await?) {
@@ -233,10 +224,7 @@ impl Script {
 
 impl Call {
     pub(super) fn on(keys: impl IntoIterator<Item = String>) -> Self {
-        Self {
-            keys: keys.into_iter().collect(),
-            arguments: Vec::new(),
-        }
+        Self { keys: keys.into_iter().collect(), arguments: Vec::new() }
     }
 
     pub(super) fn with(mut self, arguments: impl redis::ToRedisArgs) -> Self {
@@ -246,11 +234,7 @@ impl Call {
 
     fn command(&self, name: &str, script: &str) -> Cmd {
         let mut command = redis::cmd(name);
-        command
-            .arg(script)
-            .arg(self.keys.len())
-            .arg(&self.keys)
-            .arg(&self.arguments);
+        command.arg(script).arg(self.keys.len()).arg(&self.keys).arg(&self.arguments);
         command
     }
 }

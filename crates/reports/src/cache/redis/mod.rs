@@ -96,9 +96,7 @@ pub struct RedisCache {
 
 impl fmt::Debug for RedisCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisCache")
-            .field("place", &self.place)
-            .finish_non_exhaustive()
+        f.debug_struct("RedisCache").field("place", &self.place).finish_non_exhaustive()
     }
 }
 
@@ -168,19 +166,15 @@ impl RedisCache {
         let Write { report, generated } = write;
         let elapsed = self.clock.monotonic().saturating_duration_since(*generated);
         let entry = [&*report.symbol, &*report.base_asset, &*report.quote_asset].join("/");
-        Call::on([
-            writer_key(&report.symbol),
-            report_key(&report.symbol),
-            SYMBOLS.to_owned(),
-        ])
-        .with(&report.writer.node_id)
-        .with((report.writer.writer_token, report.writer.sequence))
-        .with((redis.redis_time_at(*generated), micros(elapsed)))
-        .with(json)
-        .with((entry, MAX_SYMBOLS))
-        .with(millis(self.timing.lease))
-        .with(millis(self.timing.keep_report))
-        .with(millis(self.timing.keep_symbol))
+        Call::on([writer_key(&report.symbol), report_key(&report.symbol), SYMBOLS.to_owned()])
+            .with(&report.writer.node_id)
+            .with((report.writer.writer_token, report.writer.sequence))
+            .with((redis.redis_time_at(*generated), micros(elapsed)))
+            .with(json)
+            .with((entry, MAX_SYMBOLS))
+            .with(millis(self.timing.lease))
+            .with(millis(self.timing.keep_report))
+            .with(millis(self.timing.keep_symbol))
     }
 
     fn claim_call(&self, node: &NodeId, claim: &Claim) -> Call {
@@ -239,10 +233,7 @@ impl ReportCache for RedisCache {
         let fetched = self.readers.run("read", |redis| self.fetch(redis, &asked)).await?;
         let mut found = fetched.into_iter();
         let mut answer = |symbol: &Arc<str>| may_be_a_symbol(symbol).then(|| found.next()).flatten();
-        Ok(symbols
-            .iter()
-            .map(|symbol| answer(symbol).unwrap_or(Found::Nothing))
-            .collect())
+        Ok(symbols.iter().map(|symbol| answer(symbol).unwrap_or(Found::Nothing)).collect())
     }
 
     async fn indexed(&self) -> Result<Vec<Indexed>, Unavailable> {
@@ -279,10 +270,7 @@ impl ReportCache for RedisCache {
                 let node = NodeId(name(&node));
                 Ok(match outcome.as_str() {
                     "taken" => Lease::Taken { token },
-                    "renewed" => Lease::Renewed {
-                        token,
-                        wanted_by: Some(node).filter(|node| !node.0.is_empty()),
-                    },
+                    "renewed" => Lease::Renewed { token, wanted_by: Some(node).filter(|node| !node.0.is_empty()) },
                     "other" => Lease::Other { node, token },
                     "free" => Lease::Free,
                     _ => return Err(unexpected()),

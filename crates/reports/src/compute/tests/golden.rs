@@ -53,10 +53,7 @@ fn figures_have_ten_places() {
     assert_eq!(ten_places(Decimal::new(-1, 11)).map(f64::to_bits), Some(0));
     // Beyond what 64 bits hold to the last place, the nearest that can be had.
     assert_eq!(ten_places(Decimal::MAX), Some(79_228_162_514_264_337_593_543_950_335.0));
-    assert_eq!(
-        ten_places(Decimal::new(9_007_199_254_740_993, 10)),
-        Some(900_719.925_474_099_3)
-    );
+    assert_eq!(ten_places(Decimal::new(9_007_199_254_740_993, 10)), Some(900_719.925_474_099_3));
 }
 
 #[test]
@@ -73,10 +70,7 @@ fn at_most_twenty_levels_are_listed_and_summed() {
     scene.show(book, 0);
     let depth = scene.report(0).depth.expect("depth");
     assert_eq!((depth.bids.len(), depth.asks.len()), (20, 12));
-    assert_eq!(
-        (depth.total_bid_qty, depth.total_ask_qty),
-        (Decimal::from(40), Decimal::from(24))
-    );
+    assert_eq!((depth.total_bid_qty, depth.total_ask_qty), (Decimal::from(40), Decimal::from(24)));
     // (40 − 24)/64
     assert_eq!(depth.imbalance, Some(0.25));
     assert_eq!(depth.asks[11].price, Decimal::from(512));
@@ -93,10 +87,7 @@ fn slow_sections_age_between_computations() {
     // Was 100 ms old 1,500 ms ago.
     assert_eq!(report.sections.health.age_ms, Some(1_600));
     assert_eq!(report.sections.volume_profile.age_ms, Some(1_600));
-    assert_eq!(
-        report.sections.health.computed_at.as_deref(),
-        Some("2025-06-15T15:06:41.100Z")
-    );
+    assert_eq!(report.sections.health.computed_at.as_deref(), Some("2025-06-15T15:06:41.100Z"));
     assert_eq!(report.generated_at, "2025-06-15T15:06:42.600Z");
 }
 
@@ -124,20 +115,15 @@ fn price_agrees_with_change_and_range() {
     scene.published.tape.opened(T0);
     scene.show(three_levels(), 700);
     // The ticker has 96 at first, 95.25 at least and 101.5 at most.
-    for (id, at, change, high, low) in [
-        (1, "108", 12.5, "108", "95.25"),
-        (2, "84", -12.5, "101.5", "84"),
-        (3, "96", 0.0, "101.5", "95.25"),
-    ] {
+    for (id, at, change, high, low) in
+        [(1, "108", 12.5, "108", "95.25"), (2, "84", -12.5, "101.5", "84"), (3, "96", 0.0, "101.5", "95.25")]
+    {
         scene.trade((id, id), 500 + id as i64, at, "1", Buyer);
         let report = scene.report(700);
         let text = |price: Option<Decimal>| price.map(|price| price.to_string());
         assert_eq!(text(report.last_price).as_deref(), Some(at));
         assert_eq!(report.change_24h_pct, Some(change));
-        assert_eq!(
-            (text(report.high_24h).as_deref(), text(report.low_24h).as_deref()),
-            (Some(high), Some(low))
-        );
+        assert_eq!((text(report.high_24h).as_deref(), text(report.low_24h).as_deref()), (Some(high), Some(low)));
     }
 }
 
@@ -154,25 +140,17 @@ fn walls_and_anomalies_come_from_the_watch() {
     for second in 0..=5u64 {
         scene.show(book.clone(), second * 1_000);
         let (_, view) = scene.published.read();
-        scene
-            .published
-            .look(&view.expect("a view"), beats, T0 + second as i64 * 1_000);
+        scene.published.look(&view.expect("a view"), beats, T0 + second as i64 * 1_000);
         let report = scene.report(second * 1_000);
         let (walls, section) = (report.liquidity.walls, report.sections.walls);
         if second < 5 {
-            assert_eq!(
-                (walls, section.reason.as_deref()),
-                (None, Some("watched for less than 5 s"))
-            );
+            assert_eq!((walls, section.reason.as_deref()), (None, Some("watched for less than 5 s")));
         } else {
             assert_eq!(
                 serde_json::to_value(walls).expect("JSON"),
                 json!([{"side": "bid", "price": "87", "qty": "100", "severity": "high"}])
             );
-            assert_eq!(
-                section.reason.as_deref(),
-                Some("asks were not checked: 1 levels, 20 needed")
-            );
+            assert_eq!(section.reason.as_deref(), Some("asks were not checked: 1 levels, 20 needed"));
         }
     }
     let report = scene.report(5_000);
@@ -189,9 +167,7 @@ fn walls_and_anomalies_come_from_the_watch() {
     for second in 6..=7u64 {
         scene.show(depth(&bids, &[("91", "2")]), second * 1_000);
         let (_, view) = scene.published.read();
-        scene
-            .published
-            .look(&view.expect("a view"), beats, T0 + second as i64 * 1_000);
+        scene.published.look(&view.expect("a view"), beats, T0 + second as i64 * 1_000);
     }
     let report = scene.report(7_000);
     assert_eq!(report.liquidity.walls, Some(vec![]));

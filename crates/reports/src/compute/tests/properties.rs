@@ -16,10 +16,8 @@ fn hostile_books() -> impl Strategy<Value = Depth> {
     let side = move || vec((price(), quantity()), 0..30);
     let reach = || proptest::option::of(any::<i64>().prop_map(Price::from_units));
     (side(), side(), reach(), reach()).prop_map(|(bids, asks, bid_reach, ask_reach)| {
-        let level = |(price, quantity)| Level {
-            price: Price::from_units(price),
-            quantity: Quantity::from_units(quantity),
-        };
+        let level =
+            |(price, quantity)| Level { price: Price::from_units(price), quantity: Quantity::from_units(quantity) };
         Depth {
             bids: bids.into_iter().map(level).collect(),
             asks: asks.into_iter().map(level).collect(),
@@ -30,25 +28,16 @@ fn hostile_books() -> impl Strategy<Value = Depth> {
 }
 
 fn hostile_trades() -> impl Strategy<Value = Vec<Trade>> {
-    let one = (
-        any::<i64>(),
-        0..=i128::MAX,
-        any::<i64>(),
-        any::<bool>(),
-        any::<u64>(),
-        0..5u64,
-    );
+    let one = (any::<i64>(), 0..=i128::MAX, any::<i64>(), any::<bool>(), any::<u64>(), 0..5u64);
     vec(one, 0..40).prop_map(|all| {
-        let made = all
-            .into_iter()
-            .map(|(price, quantity, time, bought, first_id, more)| Trade {
-                price: Price::from_units(price),
-                quantity: Quantity::from_units(quantity),
-                time: if price % 2 == 0 { T0 + time % 40_000 } else { time },
-                aggressor: if bought { Aggressor::Buyer } else { Aggressor::Seller },
-                first_id,
-                last_id: first_id.saturating_add(more),
-            });
+        let made = all.into_iter().map(|(price, quantity, time, bought, first_id, more)| Trade {
+            price: Price::from_units(price),
+            quantity: Quantity::from_units(quantity),
+            time: if price % 2 == 0 { T0 + time % 40_000 } else { time },
+            aggressor: if bought { Aggressor::Buyer } else { Aggressor::Seller },
+            first_id,
+            last_id: first_id.saturating_add(more),
+        });
         made.collect()
     })
 }
@@ -157,10 +146,7 @@ proptest! {
 #[test]
 fn overflowing_sum_is_null() {
     let scene = Scene::new();
-    let level = |price| Level {
-        price: Price::from_units(price),
-        quantity: Quantity::from_units(i128::MAX),
-    };
+    let level = |price| Level { price: Price::from_units(price), quantity: Quantity::from_units(i128::MAX) };
     let book = Depth {
         bids: [level(1), level(2)].into_iter().collect(),
         asks: [level(3)].into_iter().collect(),

@@ -13,20 +13,11 @@ fn unknown_market_is_null_with_reasons() {
     assert!(report.best_bid.is_none() && report.depth.is_none() && report.mid_price.is_none());
     let reason = |section: &Section| section.reason.clone().expect("a reason");
     let sections = &report.sections;
-    assert_eq!(
-        reason(&sections.book),
-        "the book is warming: waiting for its first snapshot"
-    );
+    assert_eq!(reason(&sections.book), "the book is warming: waiting for its first snapshot");
     assert_eq!(reason(&sections.flow), "trades are not watched yet");
-    assert_eq!(
-        reason(&sections.ticker),
-        "the last 24 hours of the symbol are not known yet"
-    );
+    assert_eq!(reason(&sections.ticker), "the last 24 hours of the symbol are not known yet");
     assert!(report.health.is_none() && report.anomalies.is_none() && report.liquidity.walls.is_none());
-    assert_eq!(
-        reason(&sections.health),
-        "the book is warming: waiting for its first snapshot"
-    );
+    assert_eq!(reason(&sections.health), "the book is warming: waiting for its first snapshot");
     assert!(reason(&sections.anomalies).starts_with("4 of 4 checks could not be made yet: quote_rate ("));
     assert_eq!(reason(&sections.vacuums), "trades are not watched yet");
 }
@@ -60,27 +51,14 @@ fn stale_book_is_reported_crossed_book_is_not() {
     scene.set(BookState::Stale, "the connection to the exchange ended: reset", 2_000);
     let report = scene.report(9_000);
     let reason = "the book is stale: the connection to the exchange ended: reset";
-    assert_eq!(
-        report.best_ask.map(|level| level.price.to_string()).as_deref(),
-        Some("100.05")
-    );
-    assert_eq!(
-        (report.ingestion.status, report.ingestion.reason.as_deref()),
-        (Down, Some(reason))
-    );
+    assert_eq!(report.best_ask.map(|level| level.price.to_string()).as_deref(), Some("100.05"));
+    assert_eq!((report.ingestion.status, report.ingestion.reason.as_deref()), (Down, Some(reason)));
     assert_eq!(report.sections.book.reason.as_deref(), Some(reason));
     assert_eq!(report.liquidity.walls, None);
     assert_eq!(report.sections.walls.reason.as_deref(), Some(reason));
-    assert_eq!(
-        report.ingestion.last_update.as_deref(),
-        Some("2025-06-15T15:06:40.950Z")
-    );
+    assert_eq!(report.ingestion.last_update.as_deref(), Some("2025-06-15T15:06:40.950Z"));
 
-    scene.set(
-        BookState::Resyncing,
-        "updates are missing: 5 was to come, 9 came",
-        9_000,
-    );
+    scene.set(BookState::Resyncing, "updates are missing: 5 was to come, 9 came", 9_000);
     let report = scene.report(9_000);
     assert!(report.best_ask.is_none() && report.spread_bps.is_none() && report.depth.is_none());
     assert!(report.health.is_none());
@@ -97,20 +75,14 @@ fn one_empty_side_leaves_the_other() {
     let report = scene.report(0);
     assert_eq!(report.best_bid, None);
     assert_eq!(report.best_ask.map(|level| level.qty), Some(Decimal::from(2)));
-    assert_eq!(
-        (report.spread_bps, report.mid_price, report.micro_price),
-        (None, None, None)
-    );
+    assert_eq!((report.spread_bps, report.mid_price, report.micro_price), (None, None, None));
     let depth = report.depth.expect("depth");
     assert_eq!((depth.imbalance, depth.total_ask_qty), (None, Decimal::from(2)));
     assert_eq!(report.sections.book.reason.as_deref(), Some("the book has no bids"));
     let health = report.health.expect("health");
     // Only the age is known: that is no health of the market.
     assert_eq!((health.score, health.weights_used), (None, 0.1));
-    assert_eq!(
-        report.sections.health.reason.as_deref(),
-        Some("only 10% of the weight has an input, 50% needed")
-    );
+    assert_eq!(report.sections.health.reason.as_deref(), Some("only 10% of the weight has an input, 50% needed"));
     assert_eq!(health.components[0].reason.as_deref(), Some("the book has no bids"));
 }
 
@@ -121,10 +93,7 @@ fn crossed_book_has_no_figures() {
     let report = scene.report(0);
     assert_eq!((report.best_bid, report.best_ask, report.depth), (None, None, None));
     let reason = report.sections.book.reason.expect("a reason");
-    assert!(
-        reason.starts_with("the best bid 5 is not below the best ask 5"),
-        "{reason}"
-    );
+    assert!(reason.starts_with("the best bid 5 is not below the best ask 5"), "{reason}");
 }
 
 #[test]
@@ -137,10 +106,7 @@ fn partial_flow_says_from_when() {
     scene.show(three_levels(), 5_000);
     let report = scene.report(5_000);
     let flow = report.flow.expect("flow");
-    assert_eq!(
-        (flow.net_flow, flow.complete, flow.orders_per_sec),
-        (Decimal::TWO, false, None)
-    );
+    assert_eq!((flow.net_flow, flow.complete, flow.orders_per_sec), (Decimal::TWO, false, None));
     assert_eq!(
         report.sections.flow.reason.as_deref(),
         Some("trades of the window before 2025-06-15T15:06:41.000Z are missing")
@@ -155,10 +121,7 @@ fn partial_flow_says_from_when() {
     scene.show(three_levels(), 31_000);
     let report = scene.report(31_000);
     let flow = report.flow.expect("flow");
-    assert_eq!(
-        (flow.complete, flow.orders_per_sec, flow.trade_count),
-        (true, Some(0.0), 2)
-    );
+    assert_eq!((flow.complete, flow.orders_per_sec, flow.trade_count), (true, Some(0.0), 2));
     assert_eq!(report.sections.flow.reason, None);
 }
 
@@ -174,10 +137,7 @@ fn flow_ends_where_the_data_end() {
     let flow = report.flow.expect("flow");
     assert_eq!((flow.window_end_ms, flow.trade_count), (T0 + 1_000, 1));
     assert_eq!(report.sections.flow.age_ms, Some(60_000));
-    assert_eq!(
-        report.sections.flow.exchange_time.as_deref(),
-        Some("2025-06-15T15:06:41.000Z")
-    );
+    assert_eq!(report.sections.flow.exchange_time.as_deref(), Some("2025-06-15T15:06:41.000Z"));
     // Trades come although the book does not: known up to the last of them.
     scene.trade((2, 2), 60_000, "100", "1", Seller);
     let report = scene.report(61_000);
@@ -187,24 +147,15 @@ fn flow_ends_where_the_data_end() {
     scene.published.tape.opened(T0 + 61_000);
     let report = scene.report(61_500);
     assert_eq!(report.flow, None);
-    assert_eq!(
-        report.sections.flow.reason.as_deref(),
-        Some("trades are watched only since 2025-06-15T15:07:41.000Z")
-    );
+    assert_eq!(report.sections.flow.reason.as_deref(), Some("trades are watched only since 2025-06-15T15:07:41.000Z"));
 }
 
 #[test]
 fn day_without_open_has_no_change() {
     let mut scene = Scene::new();
-    scene.day = Some(Day {
-        open: price("0"),
-        ..day(&scene)
-    });
+    scene.day = Some(Day { open: price("0"), ..day(&scene) });
     let report = scene.report(700);
     assert_eq!(report.change_24h_pct, None);
     assert_eq!(report.high_24h.map(|high| high.to_string()).as_deref(), Some("101.5"));
-    assert_eq!(
-        report.sections.ticker.reason.as_deref(),
-        Some("no price of 24 hours ago to compare with")
-    );
+    assert_eq!(report.sections.ticker.reason.as_deref(), Some("no price of 24 hours ago to compare with"));
 }

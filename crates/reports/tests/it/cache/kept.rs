@@ -59,10 +59,7 @@ async fn ages_grow_and_are_never_too_small(shared: impl Fn(Timing) -> Shared) {
     let generated = Instant::now();
     // It takes a while from the report to its writing.
     wait_for_expiry().await;
-    let parcel = Write {
-        generated,
-        ..write(BTC, &a, token, 1)
-    };
+    let parcel = Write { generated, ..write(BTC, &a, token, 1) };
     assert_eq!(writes(&cache, parcel).await, Written::Stored);
     let (mut last, mut last_took) = (Duration::ZERO, Duration::ZERO);
     for _ in 0..20 {
@@ -79,17 +76,11 @@ async fn ages_grow_and_are_never_too_small(shared: impl Fn(Timing) -> Shared) {
 }
 
 async fn report_expires(shared: impl Fn(Timing) -> Shared) {
-    let shared = shared(Timing {
-        keep_report: 2 * BRIEF,
-        ..PATIENT
-    });
+    let shared = shared(Timing { keep_report: 2 * BRIEF, ..PATIENT });
     let (cache, a) = (shared.open(), node("a"));
     let token = takes(&cache, &a, BTC).await;
     let generated = Instant::now();
-    let parcel = Write {
-        generated,
-        ..write(BTC, &a, token, 1)
-    };
+    let parcel = Write { generated, ..write(BTC, &a, token, 1) };
     assert_eq!(writes(&cache, parcel).await, Written::Stored);
     loop {
         let before = generated.elapsed();
@@ -102,10 +93,7 @@ async fn report_expires(shared: impl Fn(Timing) -> Shared) {
     }
     // One that is too old when it comes takes the place of the one before, which is older still.
     assert_eq!(writes(&cache, write(BTC, &a, token, 2)).await, Written::Stored);
-    let parcel = Write {
-        generated,
-        ..write(BTC, &a, token, 3)
-    };
+    let parcel = Write { generated, ..write(BTC, &a, token, 3) };
     assert_eq!(writes(&cache, parcel).await, Written::Stored);
     assert!(matches!(reads(&cache, BTC).await[..], [Found::Nothing]));
     assert_eq!(cache.indexed().await.expect("it answers").len(), 1, "its name is kept");
@@ -115,11 +103,7 @@ async fn report_expires(shared: impl Fn(Timing) -> Shared) {
 const KEEP_SYMBOL: Duration = Duration::from_secs(4);
 
 async fn symbols_stay_indexed_until_they_expire(shared: impl Fn(Timing) -> Shared) {
-    let shared = shared(Timing {
-        keep_report: BRIEF,
-        keep_symbol: KEEP_SYMBOL,
-        ..PATIENT
-    });
+    let shared = shared(Timing { keep_report: BRIEF, keep_symbol: KEEP_SYMBOL, ..PATIENT });
     let (cache, a) = (shared.open(), node("a"));
     for name in ["ETHUSDT", BTC] {
         let token = takes(&cache, &a, name).await;

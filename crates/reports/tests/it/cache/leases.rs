@@ -13,42 +13,19 @@ use crate::reports::{BTC, claim, node, stored, symbol, write};
 async fn late_writes_of_an_old_writer_are_refused(shared: impl Fn(Timing) -> Shared) {
     let shared = shared(PATIENT);
     let (cache, a, b) = (shared.open(), node("a"), node("b"));
-    assert_eq!(
-        writes(&cache, write(BTC, &a, 7, 1)).await,
-        Written::Refused { token: 0 },
-        "nobody has a lease"
-    );
+    assert_eq!(writes(&cache, write(BTC, &a, 7, 1)).await, Written::Refused { token: 0 }, "nobody has a lease");
     let old = takes(&cache, &a, BTC).await;
     assert_eq!(writes(&cache, write(BTC, &a, old, 9)).await, Written::Stored);
-    cache
-        .release(&a, &[(symbol(BTC), old)], false)
-        .await
-        .expect("it answers");
-    assert_eq!(
-        writes(&cache, write(BTC, &a, old, 10)).await,
-        Written::Refused { token: 0 },
-        "given up"
-    );
+    cache.release(&a, &[(symbol(BTC), old)], false).await.expect("it answers");
+    assert_eq!(writes(&cache, write(BTC, &a, old, 10)).await, Written::Refused { token: 0 }, "given up");
     let new = takes(&shared.open(), &b, BTC).await;
     assert!(new > old);
     assert_eq!(writes(&cache, write(BTC, &b, new, 1)).await, Written::Stored);
     let refused = Written::Refused { token: new };
     assert_eq!(writes(&cache, write(BTC, &a, old, 11)).await, refused, "the old token");
-    assert_eq!(
-        writes(&cache, write(BTC, &a, new, 11)).await,
-        refused,
-        "the new token of another"
-    );
-    assert_eq!(
-        writes(&cache, write(BTC, &b, old, 11)).await,
-        refused,
-        "the old token of another"
-    );
-    assert_eq!(
-        writes(&cache, write(BTC, &b, new + 1, 11)).await,
-        refused,
-        "a token of nobody"
-    );
+    assert_eq!(writes(&cache, write(BTC, &a, new, 11)).await, refused, "the new token of another");
+    assert_eq!(writes(&cache, write(BTC, &b, old, 11)).await, refused, "the old token of another");
+    assert_eq!(writes(&cache, write(BTC, &b, new + 1, 11)).await, refused, "a token of nobody");
     let report = &stored(&reads(&cache, BTC).await).report.writer.clone();
     assert_eq!((report.writer_token, report.sequence), (new, 1));
 }
@@ -60,28 +37,18 @@ async fn older_sequences_are_refused(shared: impl Fn(Timing) -> Shared) {
     assert_eq!(writes(&cache, write(BTC, &a, token, 5)).await, Written::Stored);
     for sequence in [5, 4, 0] {
         let refused = Written::Refused { token };
-        assert_eq!(
-            writes(&cache, write(BTC, &a, token, sequence)).await,
-            refused,
-            "{sequence}"
-        );
+        assert_eq!(writes(&cache, write(BTC, &a, token, sequence)).await, refused, "{sequence}");
     }
     assert_eq!(writes(&cache, write(BTC, &a, token, 6)).await, Written::Stored);
     assert_eq!(stored(&reads(&cache, BTC).await).report.writer.sequence, 6);
 }
 
 async fn expired_lease_cannot_write(shared: impl Fn(Timing) -> Shared) {
-    let shared = shared(Timing {
-        lease: BRIEF,
-        ..PATIENT
-    });
+    let shared = shared(Timing { lease: BRIEF, ..PATIENT });
     let (cache, a, b) = (shared.open(), node("a"), node("b"));
     let token = takes(&cache, &a, BTC).await;
     wait_for_expiry().await;
-    assert_eq!(
-        writes(&cache, write(BTC, &a, token, 1)).await,
-        Written::Refused { token: 0 }
-    );
+    assert_eq!(writes(&cache, write(BTC, &a, token, 1)).await, Written::Refused { token: 0 });
     let again = takes(&cache, &a, BTC).await;
     assert!(again > token, "not renewed: others may have written meanwhile");
     wait_for_expiry().await;
@@ -101,29 +68,17 @@ async fn renewed_lease_is_visible_to_others(shared: impl Fn(Timing) -> Shared) {
     let renewed = Lease::Renewed { token, wanted_by: None };
     assert_eq!(claims(&cache, &a, claim(BTC, First)).await, renewed, "not much wanted");
     assert_eq!(claims(&cache, &b, claim(BTC, First)).await, other);
-    let renewed = Lease::Renewed {
-        token,
-        wanted_by: Some(b.clone()),
-    };
+    let renewed = Lease::Renewed { token, wanted_by: Some(b.clone()) };
     assert_eq!(claims(&cache, &a, claim(BTC, IfLeft)).await, renewed);
-    cache
-        .release(&a, &[(symbol(BTC), token)], false)
-        .await
-        .expect("it answers");
+    cache.release(&a, &[(symbol(BTC), token)], false).await.expect("it answers");
     let next = takes(&cache, &b, BTC).await;
     assert!(next > token);
-    let renewed = Lease::Renewed {
-        token: next,
-        wanted_by: None,
-    };
+    let renewed = Lease::Renewed { token: next, wanted_by: None };
     assert_eq!(claims(&cache, &b, claim(BTC, First)).await, renewed, "wanted by itself");
 }
 
 async fn request_for_a_lease_expires(shared: impl Fn(Timing) -> Shared) {
-    let shared = shared(Timing {
-        node_alive: BRIEF,
-        ..PATIENT
-    });
+    let shared = shared(Timing { node_alive: BRIEF, ..PATIENT });
     let (cache, a, b) = (shared.open(), node("a"), node("b"));
     let token = takes(&cache, &a, BTC).await;
     claims(&cache, &b, claim(BTC, First)).await;
@@ -133,10 +88,7 @@ async fn request_for_a_lease_expires(shared: impl Fn(Timing) -> Shared) {
 }
 
 async fn any_node_takes_a_lease_left_free(shared: impl Fn(Timing) -> Shared) {
-    let shared = shared(Timing {
-        left_free: BRIEF,
-        ..PATIENT
-    });
+    let shared = shared(Timing { left_free: BRIEF, ..PATIENT });
     let (cache, a, b) = (shared.open(), node("a"), node("b"));
     // One that nobody ever had is left free from the first claim on.
     assert_eq!(claims(&cache, &b, claim(BTC, IfLeft)).await, Lease::Free);
@@ -145,10 +97,7 @@ async fn any_node_takes_a_lease_left_free(shared: impl Fn(Timing) -> Shared) {
         panic!("it was left free");
     };
     // And one that was given up, from then on.
-    cache
-        .release(&b, &[(symbol(BTC), token)], false)
-        .await
-        .expect("it answers");
+    cache.release(&b, &[(symbol(BTC), token)], false).await.expect("it answers");
     wait_for_expiry().await;
     assert!(matches!(
         claims(&cache, &a, claim(BTC, IfLeft)).await,
@@ -157,10 +106,7 @@ async fn any_node_takes_a_lease_left_free(shared: impl Fn(Timing) -> Shared) {
 }
 
 async fn first_choice_goes_first_for_a_while(shared: impl Fn(Timing) -> Shared) {
-    let shared = shared(Timing {
-        lease: BRIEF,
-        ..PATIENT
-    });
+    let shared = shared(Timing { lease: BRIEF, ..PATIENT });
     let (cache, a, b) = (shared.open(), node("a"), node("b"));
     assert_eq!(claims(&cache, &b, claim(BTC, IfLeft)).await, Lease::Free);
     let token = takes(&cache, &a, BTC).await;
@@ -172,51 +118,26 @@ async fn first_choice_goes_first_for_a_while(shared: impl Fn(Timing) -> Shared) 
 async fn fresh_node_takes_over_from_stale_one(shared: impl Fn(Timing) -> Shared) {
     let shared = shared(PATIENT);
     let (cache, a, b, c) = (shared.open(), node("a"), node("b"), node("c"));
-    let stale = |eagerness| Claim {
-        is_fresh: false,
-        ..claim(BTC, eagerness)
-    };
+    let stale = |eagerness| Claim { is_fresh: false, ..claim(BTC, eagerness) };
     let token = takes(&cache, &a, BTC).await;
-    assert!(matches!(
-        claims(&cache, &b, claim(BTC, IfLeft)).await,
-        Lease::Other { .. }
-    ));
+    assert!(matches!(claims(&cache, &b, claim(BTC, IfLeft)).await, Lease::Other { .. }));
     let renewed = Lease::Renewed { token, wanted_by: None };
-    assert_eq!(
-        claims(&cache, &a, stale(IfLeft)).await,
-        renewed,
-        "it goes on until somebody can"
-    );
-    assert!(
-        matches!(claims(&cache, &c, stale(IfLeft)).await, Lease::Other { .. }),
-        "no better"
-    );
+    assert_eq!(claims(&cache, &a, stale(IfLeft)).await, renewed, "it goes on until somebody can");
+    assert!(matches!(claims(&cache, &c, stale(IfLeft)).await, Lease::Other { .. }), "no better");
     let Lease::Taken { token: next } = claims(&cache, &b, claim(BTC, IfLeft)).await else {
         panic!("not taken");
     };
     assert!(next > token);
-    assert!(
-        matches!(claims(&cache, &a, claim(BTC, IfLeft)).await, Lease::Other { .. }),
-        "b is fresh"
-    );
+    assert!(matches!(claims(&cache, &a, claim(BTC, IfLeft)).await, Lease::Other { .. }), "b is fresh");
 }
 
 async fn node_releases_only_its_own_lease(shared: impl Fn(Timing) -> Shared) {
     let shared = shared(PATIENT);
     let (cache, a, b) = (shared.open(), node("a"), node("b"));
     let token = takes(&cache, &a, BTC).await;
-    cache
-        .release(&b, &[(symbol(BTC), token)], false)
-        .await
-        .expect("it answers");
-    cache
-        .release(&a, &[(symbol(BTC), token - 1)], false)
-        .await
-        .expect("it answers");
-    cache
-        .release(&a, &[(symbol("ETHUSDT"), token)], false)
-        .await
-        .expect("it answers");
+    cache.release(&b, &[(symbol(BTC), token)], false).await.expect("it answers");
+    cache.release(&a, &[(symbol(BTC), token - 1)], false).await.expect("it answers");
+    cache.release(&a, &[(symbol("ETHUSDT"), token)], false).await.expect("it answers");
     let renewed = Lease::Renewed { token, wanted_by: None };
     assert_eq!(claims(&cache, &a, claim(BTC, First)).await, renewed);
 }
@@ -236,34 +157,22 @@ async fn node_is_alive_after_a_heartbeat(shared: impl Fn(Timing) -> Shared) {
 }
 
 async fn silent_node_is_not_alive(shared: impl Fn(Timing) -> Shared) {
-    let shared = shared(Timing {
-        node_alive: BRIEF,
-        ..PATIENT
-    });
+    let shared = shared(Timing { node_alive: BRIEF, ..PATIENT });
     let cache = shared.open();
     cache.nodes(Some(&node("a"))).await.expect("it answers");
     wait_for_expiry().await;
     assert!(cache.nodes(None).await.expect("it answers").is_empty());
     let b = node("b");
-    assert_eq!(
-        cache.nodes(Some(&b)).await.expect("it answers"),
-        std::slice::from_ref(&b)
-    );
+    assert_eq!(cache.nodes(Some(&b)).await.expect("it answers"), std::slice::from_ref(&b));
 }
 
 async fn tokens_are_larger_than_the_floor(shared: impl Fn(Timing) -> Shared) {
     let shared = shared(PATIENT);
     let (cache, a) = (shared.open(), node("a"));
     let floor = 1 << 45;
-    let high = Claim {
-        floor,
-        ..claim(BTC, First)
-    };
+    let high = Claim { floor, ..claim(BTC, First) };
     assert_eq!(claims(&cache, &a, high).await, Lease::Taken { token: floor + 1 });
-    let absurd = Claim {
-        floor: u64::MAX,
-        ..claim("ETHUSDT", First)
-    };
+    let absurd = Claim { floor: u64::MAX, ..claim("ETHUSDT", First) };
     match claims(&cache, &a, absurd).await {
         Lease::Taken { token } => assert!(token <= MAX_TOKEN),
         other => panic!("not taken: {other:?}"),
@@ -275,9 +184,8 @@ async fn tokens_grow_with_every_change(shared: impl Fn(Timing) -> Shared) {
     let shared = shared(PATIENT);
     let over = CancellationToken::new();
     let reader = tokio::spawn(never_older(shared.open(), over.clone()));
-    let racers: Vec<_> = (0..4)
-        .map(|number| tokio::spawn(race(shared.open(), node(&format!("node-{number}")))))
-        .collect();
+    let racers: Vec<_> =
+        (0..4).map(|number| tokio::spawn(race(shared.open(), node(&format!("node-{number}"))))).collect();
     let mut all = HashSet::new();
     for racer in racers {
         for token in racer.await.expect("no assertion failed") {
@@ -301,10 +209,7 @@ async fn race(cache: Arc<dyn ReportCache>, me: NodeId) -> Vec<Token> {
                 taken.push(token);
                 let sequence = 100 - taken.len() as u64;
                 assert_eq!(writes(&cache, write(BTC, &me, token, sequence)).await, Written::Stored);
-                cache
-                    .release(&me, &[(symbol(BTC), token)], false)
-                    .await
-                    .expect("it answers");
+                cache.release(&me, &[(symbol(BTC), token)], false).await.expect("it answers");
             }
             Lease::Other { token, .. } => {
                 assert!(token >= seen, "{token} after {seen}");

@@ -43,10 +43,7 @@ struct Shared {
 impl Shared {
     fn memory(timing: Timing) -> Self {
         let cache = Arc::new(MemoryCache::with_timing(Arc::new(SystemClock), timing));
-        Self {
-            open: Box::new(move || cache.clone()),
-            _server: None,
-        }
+        Self { open: Box::new(move || cache.clone()), _server: None }
     }
 
     fn redis(timing: Timing) -> Self {
@@ -55,10 +52,7 @@ impl Shared {
         let open = move || -> Arc<dyn ReportCache> {
             Arc::new(RedisCache::open_with_timing(&url, Arc::new(SystemClock), timing).expect("an address"))
         };
-        Self {
-            open: Box::new(open),
-            _server: Some(server),
-        }
+        Self { open: Box::new(open), _server: Some(server) }
     }
 
     fn open(&self) -> Arc<dyn ReportCache> {

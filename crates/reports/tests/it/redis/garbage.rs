@@ -40,11 +40,7 @@ async fn garbage_is_reported_and_replaced() {
             other => panic!("{kind}: {other:?}"),
         }
         assert!(cache.indexed().await.expect("it answers").is_empty(), "{kind}");
-        assert_eq!(
-            writes(&cache, write(BTC, &me, 5, 1)).await,
-            Written::Refused { token: 0 },
-            "{kind}"
-        );
+        assert_eq!(writes(&cache, write(BTC, &me, 5, 1)).await, Written::Refused { token: 0 }, "{kind}");
         assert!(cache.nodes(None).await.expect("it answers").is_empty(), "{kind}");
         works(&cache, &me).await;
         cache.release(&me, &[(symbol(BTC), 5)], true).await.expect("it answers");
@@ -66,36 +62,13 @@ async fn absurd_leases_are_not_in_force() {
         &["node", "b", "token", "-7", "until_ms", "nan"],
         &["node", "b", "token", "0x10", "until_ms", "inf"],
         &["node", &long, "token", &long, "until_ms", &long, "wanted_by", &long],
-        &[
-            "node",
-            "\u{0}",
-            "token",
-            "",
-            "until_ms",
-            "",
-            "sequence",
-            "",
-            "wanted_until_ms",
-            "",
-        ],
-        &[
-            "until_ms",
-            "-1",
-            "sequence",
-            far,
-            "wanted_by",
-            "b",
-            "wanted_until_ms",
-            far,
-        ],
+        &["node", "\u{0}", "token", "", "until_ms", "", "sequence", "", "wanted_until_ms", ""],
+        &["until_ms", "-1", "sequence", far, "wanted_by", "b", "wanted_until_ms", far],
     ];
     for fields in absurd {
         let _: i64 = server.does("DEL", &[WRITER_KEY]);
         let _: i64 = server.does("HSET", &[&[WRITER_KEY], fields].concat());
-        assert_eq!(
-            writes(&cache, write(BTC, &node("b"), 7, 1)).await,
-            Written::Refused { token: 0 }
-        );
+        assert_eq!(writes(&cache, write(BTC, &node("b"), 7, 1)).await, Written::Refused { token: 0 });
         assert_eq!(claims(&cache, &me, claim(BTC, Eagerness::IfLeft)).await, Lease::Free);
         let token = takes(&cache, &me, BTC).await;
         assert!(token <= MAX_TOKEN);
@@ -123,26 +96,10 @@ async fn foreign_values_are_reported() {
         (&deep, "1000", "something that is no report"),
         ("", "1000", "something that is no report"),
         ("{\"schemaVersion\":\"1.0\"}", "1000", "missing field"),
-        (
-            "{\"schemaVersion\":\"2.1\"}",
-            "1000",
-            "schema version 2.1, and 1.0 is read here",
-        ),
-        (
-            &json(|report| report.schema_version = "9.0".to_owned()),
-            "1000",
-            "schema version 9.0",
-        ),
-        (
-            &json(|report| report.symbol = "ETHUSDT".to_owned()),
-            "1000",
-            "a report of ETHUSDT",
-        ),
-        (
-            &json(|report| report.writer.writer_token = u64::MAX),
-            "1000",
-            "no writer can have",
-        ),
+        ("{\"schemaVersion\":\"2.1\"}", "1000", "schema version 2.1, and 1.0 is read here"),
+        (&json(|report| report.schema_version = "9.0".to_owned()), "1000", "schema version 9.0"),
+        (&json(|report| report.symbol = "ETHUSDT".to_owned()), "1000", "a report of ETHUSDT"),
+        (&json(|report| report.writer.writer_token = u64::MAX), "1000", "no writer can have"),
     ];
     for (value, life, reason) in cases {
         server.does::<()>("SET", &[REPORT_KEY, value, "PX", life]);
@@ -154,10 +111,7 @@ async fn foreign_values_are_reported() {
     }
     server.does::<()>("SET", &[REPORT_KEY, &good]);
     let found = reads(&cache, BTC).await;
-    assert!(
-        matches!(&found[..], [Found::Garbage(why)] if why.contains("never expires")),
-        "{found:?}"
-    );
+    assert!(matches!(&found[..], [Found::Garbage(why)] if why.contains("never expires")), "{found:?}");
     server.does::<()>("SET", &[REPORT_KEY, &good, "PX", "299000"]);
     assert!(stored(&reads(&cache, BTC).await).age >= Duration::from_secs(1));
 }

@@ -24,14 +24,7 @@ static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
 /// With the limits of real calls, and leases that do not run out meanwhile.
 fn open(url: &str) -> Arc<dyn ReportCache> {
     let limits = Timing::DEFAULT;
-    open_with(
-        url,
-        Timing {
-            read_within: limits.read_within,
-            write_within: limits.write_within,
-            ..PATIENT
-        },
-    )
+    open_with(url, Timing { read_within: limits.read_within, write_within: limits.write_within, ..PATIENT })
 }
 
 fn open_with(url: &str, timing: Timing) -> Arc<dyn ReportCache> {
@@ -120,15 +113,9 @@ async fn redis_hangs() {
     recovers(&cache).await;
     server.freeze();
     let why = read_error(&cache).await;
-    assert!(
-        why.ends_with("did not answer within 150 ms; it is tried again by itself"),
-        "{why}"
-    );
+    assert!(why.ends_with("did not answer within 150 ms; it is tried again by itself"), "{why}");
     let generated = Instant::now();
-    let parcel = Write {
-        generated,
-        ..write(BTC, &me, token, u64::from(u32::MAX))
-    };
+    let parcel = Write { generated, ..write(BTC, &me, token, u64::from(u32::MAX)) };
     let why = write_error(&cache, parcel).await;
     assert!(why.contains("did not answer within 500 ms"), "{why}");
     // After some failures nobody waits any more: with 150 ms each, so many would outlast any patience.
@@ -206,10 +193,7 @@ async fn redis_flushes_scripts() {
         let _: String = server.does("SCRIPT", &["FLUSH"]);
     }
     let token = works(&cache, &me).await;
-    cache
-        .release(&me, &[(symbol(BTC), token)], true)
-        .await
-        .expect("it answers");
+    cache.release(&me, &[(symbol(BTC), token)], true).await.expect("it answers");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -15,10 +15,7 @@ fn best(side: impl Iterator<Item = (i128, i128)>, most: usize) -> Vec<(i128, i12
 impl Truth {
     pub fn sides(&self, most: usize) -> [Vec<(i128, i128)>; 2] {
         let level = |(price, quantity): (&i128, &i128)| (*price, *quantity);
-        [
-            best(self.book.bids.iter().rev().map(level), most),
-            best(self.book.asks.iter().map(level), most),
-        ]
+        [best(self.book.bids.iter().rev().map(level), most), best(self.book.asks.iter().map(level), most)]
     }
 
     pub fn judge_ticker(&self, report: &Value, wrong: &mut Wrong) {
@@ -105,10 +102,7 @@ impl Truth {
     /// Once a second: which levels are ten times the median of their side.
     pub fn look(&mut self, time: i64) {
         if self.looks.last == 0 || time - self.looks.last > 3_000 {
-            self.looks = Looks {
-                started: time,
-                ..Looks::default()
-            };
+            self.looks = Looks { started: time, ..Looks::default() };
         }
         self.looks.last = time;
         let sides = self.sides(500);
@@ -119,14 +113,7 @@ impl Truth {
                 let noted = large.map(|(price, quantity)| {
                     let since = before.get(price).map_or(time, |before| before.since);
                     let times_median = *quantity as f64 / median;
-                    (
-                        *price,
-                        Large {
-                            quantity: *quantity,
-                            since,
-                            times_median,
-                        },
-                    )
+                    (*price, Large { quantity: *quantity, since, times_median })
                 });
                 noted.collect::<BTreeMap<_, _>>()
             });
@@ -143,10 +130,7 @@ impl Truth {
         };
         let mut expected = 0;
         for (name, large) in ["bid", "ask"].into_iter().zip(&looks.large) {
-            let stood = large
-                .iter()
-                .flatten()
-                .filter(|(_, large)| looks.last - large.since >= 5_000);
+            let stood = large.iter().flatten().filter(|(_, large)| looks.last - large.since >= 5_000);
             for (price, large) in stood {
                 expected += 1;
                 let is_it =

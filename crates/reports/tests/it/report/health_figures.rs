@@ -66,12 +66,8 @@ impl Truth {
         let (low, high) = (mid * 0.9975, mid * 1.0025);
         let worth = |side: &[(i128, i128)]| -> f64 {
             // A price on the very edge is inside, however the edge was rounded.
-            let inside = side
-                .iter()
-                .filter(|(price, _)| (low - 1e-3..=high + 1e-3).contains(&(*price as f64)));
-            inside
-                .map(|(price, quantity)| *price as f64 * *quantity as f64 / 1e16)
-                .sum()
+            let inside = side.iter().filter(|(price, _)| (low - 1e-3..=high + 1e-3).contains(&(*price as f64)));
+            inside.map(|(price, quantity)| *price as f64 * *quantity as f64 / 1e16).sum()
         };
         self.sides(usize::MAX).map(|side| worth(&side))
     }
@@ -101,14 +97,11 @@ impl Truth {
 }
 
 fn points(anomalies: &Value) -> Option<f64> {
-    let points = anomalies
-        .as_array()?
-        .iter()
-        .map(|found| match found["severity"].as_str() {
-            Some("low") => 15.0,
-            Some("medium") => 35.0,
-            _ => 60.0,
-        });
+    let points = anomalies.as_array()?.iter().map(|found| match found["severity"].as_str() {
+        Some("low") => 15.0,
+        Some("medium") => 35.0,
+        _ => 60.0,
+    });
     Some(points.sum())
 }
 

@@ -57,10 +57,7 @@ pub fn recording() -> Recording {
 }
 
 fn level((price, quantity): (&i64, &u64)) -> Value {
-    json!([
-        hundredths(*price),
-        format!("{}.{:03}", quantity / 1000, quantity % 1000)
-    ])
+    json!([hundredths(*price), format!("{}.{:03}", quantity / 1000, quantity % 1000)])
 }
 
 fn hundredths(price: i64) -> String {
@@ -100,10 +97,8 @@ impl Market {
     /// What changes, so that both sides have levels all the way from the middle.
     fn change(&mut self, tenth: i64) -> (Vec<Value>, Vec<Value>) {
         let (bids, asks) = (self.bids.clone(), self.asks.clone());
-        self.bids
-            .retain(|price, _| *price < self.middle && *price >= self.middle - LEVELS);
-        self.asks
-            .retain(|price, _| *price >= self.middle && *price < self.middle + LEVELS);
+        self.bids.retain(|price, _| *price < self.middle && *price >= self.middle - LEVELS);
+        self.asks.retain(|price, _| *price >= self.middle && *price < self.middle + LEVELS);
         for away in 0..LEVELS {
             let is_new = self.random.u8(0..10) == 0;
             let size = self.random.u64(500..2_500);
@@ -117,10 +112,7 @@ impl Market {
             let price = self.middle / 20 * 20 - 20;
             self.bids.insert(price, 40_000 + 500 * (tenth.unsigned_abs() / 2_000));
         } else {
-            self.bids
-                .values_mut()
-                .filter(|size| **size > 10_000)
-                .for_each(|size| *size = 1_000);
+            self.bids.values_mut().filter(|size| **size > 10_000).for_each(|size| *size = 1_000);
         }
         (changes(&bids, &self.bids), changes(&asks, &self.asks))
     }
@@ -129,11 +121,7 @@ impl Market {
         let time = self.not_before_the_last(time);
         let bought = self.random.u8(0..5) < 3;
         let away = self.random.i64(0..4);
-        self.last = if bought {
-            self.middle + away
-        } else {
-            self.middle - 1 - away
-        };
+        self.last = if bought { self.middle + away } else { self.middle - 1 - away };
         let size = self.random.u64(1..9_999);
         let data = json!({"e": "trade", "E": time, "s": SYMBOL, "t": self.trade, "p": hundredths(self.last),
             "q": format!("{}.{:03}", size / 1000, size % 1000), "T": time, "m": !bought, "M": true});
@@ -158,13 +146,7 @@ impl Market {
 
 /// Levels that are different now; those that are gone have a quantity of zero.
 fn changes(before: &Side, now: &Side) -> Vec<Value> {
-    let gone = before
-        .keys()
-        .filter(|price| !now.contains_key(*price))
-        .map(|price| level((price, &0)));
-    let changed = now
-        .iter()
-        .filter(|(price, size)| before.get(*price) != Some(*size))
-        .map(level);
+    let gone = before.keys().filter(|price| !now.contains_key(*price)).map(|price| level((price, &0)));
+    let changed = now.iter().filter(|(price, size)| before.get(*price) != Some(*size)).map(level);
     gone.chain(changed).collect()
 }

@@ -43,18 +43,12 @@ impl Truth {
         let Some(rows) = self.rows(end) else {
             return wrong.0.push("a profile of nothing".to_owned());
         };
-        wrong.same(
-            "trades of the profile",
-            &profile["trade_count"],
-            self.window(end, WINDOW).count(),
-        );
+        wrong.same("trades of the profile", &profile["trade_count"], self.window(end, WINDOW).count());
         let covered = (end - self.known_from).min(WINDOW) as f64 / WINDOW as f64;
         wrong.near("coverage", &profile["coverage"], covered);
         let poc = rows.point_of_control();
         if profile["POC"].as_str().map(parts) != Some((2 * poc + 1) * rows.width * 50) {
-            wrong
-                .0
-                .push(format!("POC is {}, not in row {poc} of {}", profile["POC"], rows.width));
+            wrong.0.push(format!("POC is {}, not in row {poc} of {}", profile["POC"], rows.width));
         }
         let (lowest, highest) = rows.value_area(poc);
         wrong.exact("VAL", &profile["VAL"], lowest * rows.width);

@@ -21,18 +21,12 @@ impl Frame {
             let json = serde_json::to_string(&region.element).unwrap_or_default();
             (region.key, json.into())
         };
-        Self {
-            regions: regions.into_iter().map(written).collect(),
-            problem: None,
-        }
+        Self { regions: regions.into_iter().map(written).collect(), problem: None }
     }
 
     /// A frame without regions that says why the last check failed.
     pub(super) fn failed(problem: &str) -> Self {
-        Self {
-            problem: Some(problem.to_owned()),
-            ..Self::default()
-        }
+        Self { problem: Some(problem.to_owned()), ..Self::default() }
     }
 
     /// The event for a viewer whose last frame was `before`; `None` if nothing changed.
@@ -47,9 +41,7 @@ impl Frame {
         // All keys, so that the page can remove regions that are gone.
         let keys: Value = self.regions.iter().map(|(key, _)| key.as_str()).collect();
         let changed = self.regions.iter().filter(|region| !before.regions.contains(region));
-        let changed: Vec<String> = changed
-            .map(|(key, json)| format!("{}:{json}", Value::from(key.as_str())))
-            .collect();
+        let changed: Vec<String> = changed.map(|(key, json)| format!("{}:{json}", Value::from(key.as_str()))).collect();
         let changed = changed.join(",");
         Some(format!("event: regions\ndata: {{\"keys\":{keys},\"changed\":{{{changed}}}}}\n\n").into())
     }
@@ -61,10 +53,7 @@ mod tests {
 
     fn frame(regions: &[(&str, &str)], problem: Option<&str>) -> Frame {
         let regions = regions.iter().map(|(key, json)| ((*key).to_owned(), (*json).into()));
-        Frame {
-            regions: regions.collect(),
-            problem: problem.map(str::to_owned),
-        }
+        Frame { regions: regions.collect(), problem: problem.map(str::to_owned) }
     }
 
     fn event(frame: &Frame, before: &Frame) -> Option<String> {

@@ -114,11 +114,7 @@ impl Live {
         }
         let (sender, states) = watch::channel(FeedState::default());
         feeds.insert(name.to_owned(), sender.clone());
-        let feed = Feed {
-            live: self.clone(),
-            name: name.to_owned(),
-            sender,
-        };
+        let feed = Feed { live: self.clone(), name: name.to_owned(), sender };
         tokio::spawn(feed.run(watched, service.clone()));
         Some(states)
     }
@@ -172,10 +168,7 @@ impl Drop for Feed {
     fn drop(&mut self) {
         let mut feeds = self.live.feeds.lock();
         // Another feed may have started under this name.
-        if feeds
-            .get(&self.name)
-            .is_some_and(|feed| feed.same_channel(&self.sender))
-        {
+        if feeds.get(&self.name).is_some_and(|feed| feed.same_channel(&self.sender)) {
             feeds.remove(&self.name);
         }
     }

@@ -137,35 +137,23 @@ mod tests {
         assert_eq!(answer["text"]["text"], "a <b>");
         assert_eq!(answer["raw"]["text"], body);
         assert_eq!(answer["is_error"], false);
-        assert_eq!(
-            (&answer["bytes"], &answer["ms"]),
-            (&json!(body.len().to_string()), &json!("1.2"))
-        );
+        assert_eq!((&answer["bytes"], &answer["ms"]), (&json!(body.len().to_string()), &json!("1.2")));
         let structured = answer["structured"]["text"].as_str().expect("structure");
         assert!(structured.starts_with("{\n  \"results\": ["), "{structured}");
-        assert_eq!(
-            answer["cited"],
-            json!([["Beans", "/t/data/notes:beans.md?passage=1#passage"]])
-        );
+        assert_eq!(answer["cited"], json!([["Beans", "/t/data/notes:beans.md?passage=1#passage"]]));
     }
 
     #[test]
     fn failures_are_marked() {
         let failed =
             answer(r#"{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"no"}],"isError":true}}"#);
-        assert_eq!(
-            (&failed["is_error"], &failed["structured"]),
-            (&json!(true), &Value::Null)
-        );
+        assert_eq!((&failed["is_error"], &failed["structured"]), (&json!(true), &Value::Null));
         assert_eq!(failed["text"]["text"], "no");
         let refused = answer(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"unknown tool"}}"#);
         assert_eq!(refused["is_error"], true);
         assert_eq!(refused["text"]["text"], "unknown tool (JSON-RPC error -32602)");
         let odd = answer("not JSON");
-        assert_eq!(
-            (&odd["is_error"], &odd["text"]["text"]),
-            (&json!(true), &json!("not JSON"))
-        );
+        assert_eq!((&odd["is_error"], &odd["text"]["text"]), (&json!(true), &json!("not JSON")));
     }
 
     #[test]

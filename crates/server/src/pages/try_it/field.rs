@@ -56,11 +56,7 @@ impl Field {
 
     /// For input that is no argument of the tool.
     pub(super) fn unknown(name: &str) -> Self {
-        Self {
-            kind: Kind::Line,
-            description: "Unknown argument.".to_owned(),
-            ..Self::new(name, &Value::Null, false)
-        }
+        Self { kind: Kind::Line, description: "Unknown argument.".to_owned(), ..Self::new(name, &Value::Null, false) }
     }
 
     /// The value of the input; `None` if it is empty. Input that does not fit stays text, and the tool says what is wrong.
@@ -100,11 +96,7 @@ impl Field {
     /// The field with its input, for the template.
     pub(super) fn show(&self, input: &[String]) -> Shown {
         let last = input.last().map(String::as_str).unwrap_or_default();
-        let value = if self.kind == Kind::Lines {
-            input.join("\n")
-        } else {
-            last.to_owned()
-        };
+        let value = if self.kind == Kind::Lines { input.join("\n") } else { last.to_owned() };
         context! {
             name => &self.name,
             element => self.element(last),
@@ -147,11 +139,7 @@ impl Kind {
     fn new(schema: &Value, is_required: bool) -> Self {
         if let Some(options) = schema["enum"].as_array() {
             let all_plain = options.iter().all(|option| !option.is_object() && !option.is_array());
-            return if all_plain {
-                Self::Choice(options.clone())
-            } else {
-                Self::Json
-            };
+            return if all_plain { Self::Choice(options.clone()) } else { Self::Json };
         }
         match single_type(schema) {
             Some("string") => Self::for_text(schema, is_required),
@@ -172,11 +160,7 @@ impl Kind {
             return Self::Date;
         }
         let long = if is_required { LONG_REQUIRED_CHARS } else { LONG_CHARS };
-        if schema["maxLength"].as_u64().is_some_and(|most| most > long) {
-            Self::Text
-        } else {
-            Self::Line
-        }
+        if schema["maxLength"].as_u64().is_some_and(|most| most > long) { Self::Text } else { Self::Line }
     }
 }
 
@@ -204,17 +188,12 @@ fn find_option(options: &[Value], text: &str) -> Value {
 
 /// Notes beside the description, unless it has the same numbers.
 fn notes(schema: &Value, kind: &Kind, description: &str) -> String {
-    const LIMITS: [(&str, &str, &str); 3] = [
-        ("minimum", "maximum", ""),
-        ("minLength", "maxLength", " characters"),
-        ("minItems", "maxItems", " items"),
-    ];
+    const LIMITS: [(&str, &str, &str); 3] =
+        [("minimum", "maximum", ""), ("minLength", "maxLength", " characters"), ("minItems", "maxItems", " items")];
     let stated = description.replace(',', "");
     let is_new = |value: &&Value| !stated.contains(&label(value));
     let limits = LIMITS.into_iter().find_map(|(least, most, what)| {
-        let least = schema
-            .get(least)
-            .filter(|least| what.is_empty() || least.as_u64() > Some(1));
+        let least = schema.get(least).filter(|least| what.is_empty() || least.as_u64() > Some(1));
         let most = schema.get(most);
         least.into_iter().chain(most).find(is_new)?;
         Some(match (least, most) {
@@ -243,10 +222,7 @@ mod tests {
     use serde_json::json;
 
     fn field(kind: Kind) -> Field {
-        Field {
-            kind,
-            ..Field::unknown("a")
-        }
+        Field { kind, ..Field::unknown("a") }
     }
 
     #[test]
@@ -257,25 +233,13 @@ mod tests {
             (json!({"type": "string", "maxLength": 200}), Kind::Line),
             (json!({"type": ["string", "null"], "maxLength": 1000}), Kind::Text),
             (json!({"type": "string", "format": "date"}), Kind::Date),
-            (
-                json!({"type": "string", "pattern": "^\\d{4}-\\d{2}-\\d{2}$"}),
-                Kind::Date,
-            ),
+            (json!({"type": "string", "pattern": "^\\d{4}-\\d{2}-\\d{2}$"}), Kind::Date),
             (json!({"type": "integer"}), Kind::Number),
             (json!({"type": "number"}), Kind::Number),
-            (
-                json!({"type": "boolean"}),
-                Kind::Choice(vec![json!(true), json!(false)]),
-            ),
-            (
-                json!({"type": "integer", "enum": [5, 10]}),
-                Kind::Choice(vec![json!(5), json!(10)]),
-            ),
+            (json!({"type": "boolean"}), Kind::Choice(vec![json!(true), json!(false)])),
+            (json!({"type": "integer", "enum": [5, 10]}), Kind::Choice(vec![json!(5), json!(10)])),
             (json!({"type": "array", "items": {"type": "string"}}), Kind::Lines),
-            (
-                json!({"type": "array", "items": enumerated}),
-                Kind::Checks(vec![json!("a"), json!("b")]),
-            ),
+            (json!({"type": "array", "items": enumerated}), Kind::Checks(vec![json!("a"), json!("b")])),
             (json!({"type": "array", "items": {"type": "object"}}), Kind::Json),
             (json!({"type": "array"}), Kind::Json),
             (json!({"type": "object"}), Kind::Json),
@@ -287,10 +251,7 @@ mod tests {
             assert_eq!(Kind::new(&schema, false), kind, "{schema}");
         }
         // A query is sent by the Enter key.
-        assert_eq!(
-            Kind::new(&json!({"type": "string", "maxLength": 1000}), true),
-            Kind::Line
-        );
+        assert_eq!(Kind::new(&json!({"type": "string", "maxLength": 1000}), true), Kind::Line);
     }
 
     #[test]
@@ -302,10 +263,7 @@ mod tests {
         assert_eq!(read(Kind::Line, &[" a "]), Some(json!(" a ")));
         assert_eq!(read(Kind::Text, &["a\r\nb"]), Some(json!("a\nb")));
         assert_eq!(read(Kind::Number, &[" 5 "]), Some(json!(5)));
-        assert_eq!(
-            read(Kind::Number, &["1000000000000000000"]),
-            Some(json!(1_000_000_000_000_000_000_u64))
-        );
+        assert_eq!(read(Kind::Number, &["1000000000000000000"]), Some(json!(1_000_000_000_000_000_000_u64)));
         assert_eq!(read(Kind::Number, &["five"]), Some(json!("five")));
         assert_eq!(read(Kind::Number, &["1e999"]), Some(json!("1e999")));
         assert_eq!(read(Kind::Number, &["[1]"]), Some(json!("[1]")));
@@ -316,10 +274,7 @@ mod tests {
         assert_eq!(read(Kind::Choice(vec![json!(5)]), &["6"]), Some(json!("6")));
         assert_eq!(read(Kind::Lines, &["a\r\n\r\n b", "c"]), Some(json!(["a", " b", "c"])));
         assert_eq!(read(Kind::Lines, &["\n \n"]), None);
-        assert_eq!(
-            read(Kind::Checks(vec![json!("a"), json!("b")]), &["b", "x"]),
-            Some(json!(["b", "x"]))
-        );
+        assert_eq!(read(Kind::Checks(vec![json!("a"), json!("b")]), &["b", "x"]), Some(json!(["b", "x"])));
         assert_eq!(read(Kind::Json, &["{\"a\": [1]}"]), Some(json!({"a": [1]})));
         assert_eq!(read(Kind::Json, &["{"]), Some(json!("{")));
         assert_eq!(read(Kind::Line, &["a", "b"]), Some(json!("b")));
@@ -364,22 +319,10 @@ mod tests {
             ""
         );
         assert_eq!(notes(json!({"type": "integer", "minimum": 0})), "at least 0");
-        assert_eq!(
-            notes(json!({"type": "string", "minLength": 1, "maxLength": 200})),
-            "at most 200 characters"
-        );
-        assert_eq!(
-            notes(json!({"type": "string", "minLength": 2, "maxLength": 9})),
-            "2 to 9 characters"
-        );
-        assert_eq!(
-            notes(json!({"type": "string", "maxLength": 1000, "description": "up to 1,000"})),
-            ""
-        );
-        assert_eq!(
-            notes(json!({"type": ["string", "null"], "minLength": 1})),
-            "null only as JSON"
-        );
+        assert_eq!(notes(json!({"type": "string", "minLength": 1, "maxLength": 200})), "at most 200 characters");
+        assert_eq!(notes(json!({"type": "string", "minLength": 2, "maxLength": 9})), "2 to 9 characters");
+        assert_eq!(notes(json!({"type": "string", "maxLength": 1000, "description": "up to 1,000"})), "");
+        assert_eq!(notes(json!({"type": ["string", "null"], "minLength": 1})), "null only as JSON");
         let tags = json!({"type": "array", "items": {"type": "string"}, "maxItems": 10});
         assert_eq!(notes(tags), "one per line · at most 10 items");
         assert_eq!(notes(json!({"type": "object"})), "as JSON");

@@ -11,14 +11,8 @@ use super::field::Field;
 /// More than any tool has arguments.
 const MAX_PARAMETERS: usize = 200;
 /// Leaves readable characters in queries unescaped.
-const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'_')
-    .remove(b'.')
-    .remove(b'~')
-    .remove(b':')
-    .remove(b'/')
-    .remove(b',');
+const ESCAPED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b':').remove(b'/').remove(b',');
 
 /// Parameters that are not arguments. An argument of one of these names can be given as JSON.
 ///
@@ -62,10 +56,7 @@ impl Form {
             .map(|(name, schema)| Field::new(name, schema, is_required(name)))
             .collect();
         fields.sort_by_key(|field| !field.is_required);
-        Self {
-            fields,
-            aliases: spec.aliases.clone(),
-        }
+        Self { fields, aliases: spec.aliases.clone() }
     }
 
     pub(super) fn needs_arguments(&self) -> bool {
@@ -147,9 +138,7 @@ impl Form {
     pub(super) fn query(&self, arguments: &JsonObject) -> String {
         let escaped = |text: &str| utf8_percent_encode(text, ESCAPED).to_string();
         let parameters = self.parameters(arguments);
-        let parameters = parameters
-            .iter()
-            .map(|(name, text)| format!("{}={}", escaped(name), escaped(text)));
+        let parameters = parameters.iter().map(|(name, text)| format!("{}={}", escaped(name), escaped(text)));
         parameters.collect::<Vec<_>>().join("&")
     }
 
@@ -157,31 +146,18 @@ impl Form {
     pub(super) fn show(&self, input: &Input) -> Vec<Shown> {
         let mut given = input.texts.clone();
         if let (Some(_), Ok(arguments)) = (&input.json, &input.arguments) {
-            given.extend(
-                arguments
-                    .iter()
-                    .map(|(name, value)| (name.clone(), self.field(name).write(value))),
-            );
+            given.extend(arguments.iter().map(|(name, value)| (name.clone(), self.field(name).write(value))));
         }
         let is_unknown = |name: &&String| self.fields.iter().all(|field| field.name != **name);
-        let unknown: Vec<Field> = given
-            .keys()
-            .filter(is_unknown)
-            .map(|name| Field::unknown(name))
-            .collect();
+        let unknown: Vec<Field> = given.keys().filter(is_unknown).map(|name| Field::unknown(name)).collect();
         let all = self.fields.iter().chain(&unknown);
-        all.map(|field| field.show(given.get(&field.name).map_or(&[], Vec::as_slice)))
-            .collect()
+        all.map(|field| field.show(given.get(&field.name).map_or(&[], Vec::as_slice))).collect()
     }
 }
 
 /// Decoded names and values.
 fn decoded(sent: &str) -> impl Iterator<Item = (String, String)> + '_ {
-    let plain = |text: &str| {
-        percent_decode_str(&text.replace('+', " "))
-            .decode_utf8_lossy()
-            .into_owned()
-    };
+    let plain = |text: &str| percent_decode_str(&text.replace('+', " ")).decode_utf8_lossy().into_owned();
     sent.split('&').filter(|pair| !pair.is_empty()).map(move |pair| {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         (plain(name), plain(value))

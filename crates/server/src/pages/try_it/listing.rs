@@ -51,12 +51,7 @@ struct Problem {
 
 impl<'a> Visit<'a> {
     pub(super) fn new(service: &'a Service, caller: &'a Caller, headers: &'a HeaderMap) -> Self {
-        Self {
-            service,
-            principal: &caller.principal,
-            headers,
-            base: service.links.path_prefix(),
-        }
+        Self { service, principal: &caller.principal, headers, base: service.links.path_prefix() }
     }
 
     /// A profile that the caller may see, or a page that says why not.

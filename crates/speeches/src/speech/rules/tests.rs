@@ -4,12 +4,7 @@ fn draft(fields: Value, text: &str) -> Draft {
     let Value::Object(fields) = fields else {
         panic!("an object");
     };
-    Draft {
-        place: "dir/a.md".into(),
-        text: Some(text.into()),
-        fields,
-        ..Draft::default()
-    }
+    Draft { place: "dir/a.md".into(), text: Some(text.into()), fields, ..Draft::default() }
 }
 
 fn whole() -> Value {
@@ -31,9 +26,7 @@ fn but(changes: Value) -> Value {
 }
 
 fn judged(changes: Value) -> (Record, Vec<String>) {
-    SpeechRules::default()
-        .record(draft(but(changes), "Four words of text.\n"), &FieldMap::default())
-        .expect("taken")
+    SpeechRules::default().record(draft(but(changes), "Four words of text.\n"), &FieldMap::default()).expect("taken")
 }
 
 #[track_caller]
@@ -65,21 +58,12 @@ fn complete_speech_has_no_warnings() {
 #[test]
 fn only_missing_text_or_impossible_date_refuses() {
     let rules = SpeechRules::default();
-    assert!(
-        rules
-            .record(draft(whole(), " \n"), &FieldMap::default())
-            .expect_err("refused")
-            .contains("no text")
-    );
+    assert!(rules.record(draft(whole(), " \n"), &FieldMap::default()).expect_err("refused").contains("no text"));
     for date in ["2024-13-45", "2023-02-29", "30 February 2024"] {
-        let problem = rules
-            .record(draft(but(json!({"date": date})), "x"), &FieldMap::default())
-            .expect_err("refused");
+        let problem = rules.record(draft(but(json!({"date": date})), "x"), &FieldMap::default()).expect_err("refused");
         assert!(problem.contains(date) && problem.contains("YYYY-MM-DD"), "{problem}");
     }
-    let (record, warnings) = rules
-        .record(draft(json!({}), "Only a text"), &FieldMap::default())
-        .expect("taken");
+    let (record, warnings) = rules.record(draft(json!({}), "Only a text"), &FieldMap::default()).expect("taken");
     assert_eq!(record.title, "Only a text");
     assert_eq!(warnings.len(), 3, "date, speaker, title: {warnings:?}");
 }
@@ -92,10 +76,7 @@ fn dates_are_normalised_or_reported() {
         (&record.fields["date"], &record.fields["date_as_given"]),
         (&json!("2024-05-28"), &json!("28 May 2024"))
     );
-    let record = warned(
-        json!({"date": "last week", "hansard_reference": null}),
-        &["`last week`", "YYYY-MM-DD"],
-    );
+    let record = warned(json!({"date": "last week", "hansard_reference": null}), &["`last week`", "YYYY-MM-DD"]);
     assert_eq!((record.date, &record.fields["date"]), (None, &Value::Null));
     assert_eq!(record.fields["date_as_given"], "last week");
     warned(json!({"date": "03/04/2024"}), &["either of two days"]);
@@ -127,27 +108,17 @@ fn parties_and_chambers_are_normalised() {
     for given in ["REPS", "HoR", "house", "House of Reps"] {
         let (record, warnings) = judged(json!({"chamber": given}));
         assert!(warnings.is_empty(), "{warnings:?}");
-        assert_eq!(
-            (&record.fields["chamber"], &record.fields["chamber_as_given"]),
-            (&json!(HOUSE), &json!(given))
-        );
+        assert_eq!((&record.fields["chamber"], &record.fields["chamber_as_given"]), (&json!(HOUSE), &json!(given)));
     }
     let (record, _) = judged(json!({"chamber": "SENATE", "electorate": null}));
     assert_eq!(record.fields["chamber"], SENATE);
 
     let record = warned(
         json!({"party": "Pirate"}),
-        &[
-            "party `Pirate`",
-            "Liberal, Labor, Greens, National, Independent",
-            "kept",
-        ],
+        &["party `Pirate`", "Liberal, Labor, Greens, National, Independent", "kept"],
     );
     assert_eq!(record.fields["party"], "Pirate");
-    warned(
-        json!({"chamber": "Legislative Council"}),
-        &["chamber `Legislative Council`", "kept"],
-    );
+    warned(json!({"chamber": "Legislative Council"}), &["chamber `Legislative Council`", "kept"]);
 }
 
 #[test]
@@ -156,20 +127,12 @@ fn seats_and_states_are_told_apart() {
     assert!(!record.fields.contains_key("electorate"));
     let record = warned(json!({"chamber": "Senate"}), &["Senate speech", "`Cook`", "kept"]);
     assert_eq!(record.fields["electorate"], "Cook");
-    let record = warned(
-        json!({"chamber": "Senate", "electorate": "Tasmania", "state": null}),
-        &["TAS is used as the state"],
-    );
+    let record =
+        warned(json!({"chamber": "Senate", "electorate": "Tasmania", "state": null}), &["TAS is used as the state"]);
     assert_eq!(record.fields["state"], "TAS");
 
-    let record = warned(
-        json!({"state": "Barker", "electorate": null}),
-        &["`state` `Barker`", "moved to `electorate`"],
-    );
-    assert_eq!(
-        (&record.fields["electorate"], &record.fields["state"]),
-        (&json!("Barker"), &Value::Null)
-    );
+    let record = warned(json!({"state": "Barker", "electorate": null}), &["`state` `Barker`", "moved to `electorate`"]);
+    assert_eq!((&record.fields["electorate"], &record.fields["state"]), (&json!("Barker"), &Value::Null));
     assert_eq!(record.fields["state_as_given"], "Barker");
     let record = warned(json!({"state": "Cook"}), &["left out"]);
     assert_eq!(record.fields["state"], Value::Null);
@@ -185,22 +148,10 @@ fn seats_and_states_are_told_apart() {
 fn missing_title_is_derived() {
     let changes = json!({"title": null, "debate": "Bills", "subdebate": "Looms Bill", "summary": "On looms"});
     let record = warned(changes, &["no `title`", "`subdebate`"]);
-    assert_eq!(
-        (record.title.as_str(), &record.fields["section"]),
-        ("Looms Bill", &json!("Bills › Looms Bill"))
-    );
-    assert_eq!(
-        warned(json!({"title": null, "debate": "Looms"}), &["`debate`"]).title,
-        "Looms"
-    );
-    assert_eq!(
-        warned(json!({"title": null, "summary": "On looms"}), &["`summary`"]).title,
-        "On looms"
-    );
-    assert_eq!(
-        warned(json!({"title": null}), &["first words"]).title,
-        "Four words of text."
-    );
+    assert_eq!((record.title.as_str(), &record.fields["section"]), ("Looms Bill", &json!("Bills › Looms Bill")));
+    assert_eq!(warned(json!({"title": null, "debate": "Looms"}), &["`debate`"]).title, "Looms");
+    assert_eq!(warned(json!({"title": null, "summary": "On looms"}), &["`summary`"]).title, "On looms");
+    assert_eq!(warned(json!({"title": null}), &["first words"]).title, "Four words of text.");
 }
 
 #[test]
@@ -213,11 +164,7 @@ fn ids_come_from_file_or_path() {
         let (record, _) = judged(changes);
         assert_eq!((record.key.as_str(), &record.fields["speech_id"]), (key, &json!(key)));
     }
-    assert_eq!(
-        judged(json!({"speech_id": "S-1", "id": 9})).0.fields["id"],
-        9,
-        "nothing is lost"
-    );
+    assert_eq!(judged(json!({"speech_id": "S-1", "id": 9})).0.fields["id"], 9, "nothing is lost");
     assert_eq!(warned(json!({"id": ["a"]}), &["`id`", "dir/a.md"]).key, "dir/a.md");
 }
 
@@ -226,10 +173,7 @@ fn speaker_may_be_a_map_or_list() {
     let changes = json!({"speaker": {"name": "Ada Byron", "party": "ALP"}, "party": null});
     let (record, warnings) = judged(changes);
     assert!(warnings.is_empty(), "{warnings:?}");
-    assert_eq!(
-        (&record.fields["speaker"], &record.fields["party"]),
-        (&json!("Ada Byron"), &json!("Labor"))
-    );
+    assert_eq!((&record.fields["speaker"], &record.fields["party"]), (&json!("Ada Byron"), &json!("Labor")));
     assert_eq!(record.fields["speaker_as_given"]["party"], "ALP");
     assert_eq!(judged(json!({"speaker": ["A", "B"]})).0.fields["speaker"], "A, B");
     warned(json!({"speaker": null}), &["has no `speaker`"]);
@@ -242,10 +186,7 @@ fn missing_references_and_tags_are_made() {
     assert_eq!(record.fields["topic_tags"], json!(["housing", "tax"]));
     assert_eq!(record.fields["topic_tags_as_given"], "housing, tax;");
     let (record, _) = judged(json!({"tags": ["a", "b"]}));
-    assert_eq!(
-        (&record.fields["topic_tags"], &record.fields["tags"]),
-        (&json!(["a", "b"]), &json!(["a", "b"]))
-    );
+    assert_eq!((&record.fields["topic_tags"], &record.fields["tags"]), (&json!(["a", "b"]), &json!(["a", "b"])));
 }
 
 #[test]
@@ -253,10 +194,7 @@ fn names_of_fields_are_known_in_any_case() {
     let (record, warnings) =
         judged(json!({"speaker": null, "Speaker": "Ada", "hansard_reference": null, "Hansard Reference": "R"}));
     assert!(warnings.is_empty(), "{warnings:?}");
-    assert_eq!(
-        (&record.fields["speaker"], &record.fields["hansard_reference"]),
-        (&json!("Ada"), &json!("R"))
-    );
+    assert_eq!((&record.fields["speaker"], &record.fields["hansard_reference"]), (&json!("Ada"), &json!("R")));
 }
 
 #[test]
@@ -267,13 +205,8 @@ fn another_parliament_brings_its_own_names() {
     let commons = table("House of Commons", &["HoC"]);
     let rules = SpeechRules::unknown().with(&table("Labour", &["LAB"]), &commons, &std::collections::BTreeMap::new());
     let fields = but(json!({"party": "LAB", "chamber": "HoC", "state": "Kent", "electorate": null}));
-    let (record, warnings) = rules
-        .record(draft(fields, "text"), &FieldMap::default())
-        .expect("taken");
+    let (record, warnings) = rules.record(draft(fields, "text"), &FieldMap::default()).expect("taken");
     assert!(warnings.is_empty(), "{warnings:?}");
-    assert_eq!(
-        (&record.fields["party"], &record.fields["chamber"]),
-        (&json!("Labour"), &json!("House of Commons"))
-    );
+    assert_eq!((&record.fields["party"], &record.fields["chamber"]), (&json!("Labour"), &json!("House of Commons")));
     assert_eq!(rules.parties.offered().collect::<Vec<_>>(), ["Labour"]);
 }

@@ -25,11 +25,7 @@ pub(super) fn encoding(path: &Path) -> io::Result<Encoding> {
     loop {
         let read = file.read(&mut bytes[filled..])?;
         if read == 0 {
-            return Ok(if filled == 0 {
-                Encoding::Utf8
-            } else {
-                Encoding::Windows1252
-            });
+            return Ok(if filled == 0 { Encoding::Utf8 } else { Encoding::Windows1252 });
         }
         filled += read;
         if first && (bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff])) {
@@ -63,11 +59,7 @@ impl Counted {
         } else {
             decoder.bom_sniffing(false);
         }
-        Ok(Self {
-            reader: BufReader::with_capacity(CHUNK_BYTES, decoder.build(File::open(path)?)),
-            line: 1,
-            left: 0,
-        })
+        Ok(Self { reader: BufReader::with_capacity(CHUNK_BYTES, decoder.build(File::open(path)?)), line: 1, left: 0 })
     }
 
     /// Allows `bytes` more to be read.
@@ -118,10 +110,7 @@ mod tests {
         assert_eq!(encoding(file(&cut).path()).expect("read"), Encoding::Utf8);
         assert_eq!(encoding(file(b"").path()).expect("read"), Encoding::Utf8);
         assert_eq!(encoding(file(b"caf\xe9").path()).expect("read"), Encoding::Windows1252);
-        assert_eq!(
-            encoding(file(b"caf\xe9 au").path()).expect("read"),
-            Encoding::Windows1252
-        );
+        assert_eq!(encoding(file(b"caf\xe9 au").path()).expect("read"), Encoding::Windows1252);
         assert_eq!(encoding(file(b"\xff\xfe<\0").path()).expect("read"), Encoding::Utf16);
     }
 

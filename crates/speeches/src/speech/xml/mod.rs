@@ -34,10 +34,7 @@ impl Format for HansardXml {
     }
 
     fn contents(&self) -> Contents {
-        Contents {
-            markup: Markup::Plain,
-            many: true,
-        }
+        Contents { markup: Markup::Plain, many: true }
     }
 
     /// 2: every HTML entity is resolved.

@@ -44,11 +44,7 @@ pub(super) fn in_reading_order(indexed: &str) -> String {
     let family = parts.next().unwrap_or_default();
     let given = parts.next().unwrap_or_default();
     let is_office = given.eq_ignore_ascii_case("the");
-    let given: Vec<String> = given
-        .split_whitespace()
-        .filter(|word| is_office || !is_style(word))
-        .map(calm)
-        .collect();
+    let given: Vec<String> = given.split_whitespace().filter(|word| is_office || !is_style(word)).map(calm).collect();
     let family: Vec<String> = family.split_whitespace().map(calm).collect();
     let words: Vec<String> = given.into_iter().chain(family).collect();
     words.join(" ")

@@ -45,16 +45,11 @@ pub(super) fn fields(session: &Values, headings: &[Heading], turn: &Turn, venue:
     let titles: Vec<&str> = titles.filter(|title| !title.is_empty()).collect();
     put("title", titles.get(1).or(titles.first()).unwrap_or(&""));
     put("section", &titles.join(" › "));
-    for (name, title) in ["debate", "subdebate", "subdebate_2", "subdebate_3"]
-        .iter()
-        .zip(&titles)
-    {
+    for (name, title) in ["debate", "subdebate", "subdebate_2", "subdebate_3"].iter().zip(&titles) {
         put(name, title);
     }
     let nearest = std::iter::once(talker).chain(headings.iter().rev().map(|heading| &heading.values));
-    let page = nearest
-        .map(|values| values.get("page.no"))
-        .find(|page| !page.is_empty());
+    let page = nearest.map(|values| values.get("page.no")).find(|page| !page.is_empty());
     if let Some(page) = page {
         let page = page.parse::<u64>().map_or_else(|_| Value::from(page), Value::from);
         fields.insert("page".to_owned(), page);

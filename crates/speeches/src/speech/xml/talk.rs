@@ -33,9 +33,7 @@ impl Kind {
     /// The kind by the class of a name in the text, since 2011: `HPS-MemberSpeech`, `HPS-OfficeInterjecting`.
     pub(super) fn of_class(class: &str) -> Option<Self> {
         let role = class.strip_prefix("HPS-")?;
-        let act = ["Member", "Office", "General"]
-            .iter()
-            .find_map(|who| role.strip_prefix(who))?;
+        let act = ["Member", "Office", "General"].iter().find_map(|who| role.strip_prefix(who))?;
         Some(match act {
             "Speech" => Self::Speech,
             "Question" => Self::Question,
@@ -142,11 +140,7 @@ impl Turn {
         if within.talker.is_same_person(&self.talker) {
             self.push(text, false);
         } else {
-            let text = if fresh {
-                labelled(&within.talker.label(), &text)
-            } else {
-                text
-            };
+            let text = if fresh { labelled(&within.talker.label(), &text) } else { text };
             self.push(text, fresh);
         }
     }
@@ -201,11 +195,7 @@ fn after_preamble(text: &str) -> &str {
         }
     }
     let is_end = |c: char| matches!(c, '—' | '–' | '-' | ':');
-    if rest.starts_with(is_end) {
-        rest.trim_start_matches(is_end).trim_start()
-    } else {
-        start
-    }
+    if rest.starts_with(is_end) { rest.trim_start_matches(is_end).trim_start() } else { start }
 }
 
 /// Collapses indentation and line breaks.
@@ -238,10 +228,7 @@ mod tests {
     #[test]
     fn names_precede_words_and_noises() {
         assert_eq!(labelled("Mr Katter:", "No!"), "Mr Katter: No!");
-        assert_eq!(
-            labelled("Honourable members", "interjecting—"),
-            "Honourable members interjecting—"
-        );
+        assert_eq!(labelled("Honourable members", "interjecting—"), "Honourable members interjecting—");
         assert_eq!(labelled("", "No!"), "No!");
         assert_eq!(labelled("The CLERK", ""), "The CLERK");
     }

@@ -11,8 +11,7 @@ struct Collected {
 impl Sink for Collected {
     fn record(&mut self, line: Option<u64>, record: Record, warnings: Vec<String>) -> Result<(), Stop> {
         self.records.push(record);
-        self.faults
-            .extend(warnings.into_iter().map(|warning| (line, false, warning)));
+        self.faults.extend(warnings.into_iter().map(|warning| (line, false, warning)));
         Ok(())
     }
     fn fault(&mut self, line: Option<u64>, skipped: bool, problem: String) {
@@ -65,14 +64,8 @@ fn paragraph_markup_and_entities_make_one_text() {
     assert!(read.faults.is_empty(), "{:?}", read.faults);
     assert_eq!(record.key, "day.xml#1");
     assert_eq!(record.title, "BILLS");
-    assert_eq!(
-        record.fields["hansard_reference"],
-        "House Hansard, 12 August 2009, p. 7"
-    );
-    assert_eq!(
-        (&record.fields["party"], &record.fields["speaker"]),
-        (&"Liberal".into(), &"Ada Byron".into())
-    );
+    assert_eq!(record.fields["hansard_reference"], "House Hansard, 12 August 2009, p. 7");
+    assert_eq!((&record.fields["party"], &record.fields["speaker"]), (&"Liberal".into(), &"Ada Byron".into()));
 }
 
 #[test]
@@ -94,10 +87,7 @@ fn nested_turn_is_joined_and_question_is_separate() {
         texts,
         [
             ("day.xml#2", "Why?"),
-            (
-                "day.xml#1",
-                "First.\n\nBen Stone: No!\n\nNever!\n\nSecond.\n\nBen Stone: Not me.\n\nThird."
-            ),
+            ("day.xml#1", "First.\n\nBen Stone: No!\n\nNever!\n\nSecond.\n\nBen Stone: Not me.\n\nThird."),
         ]
     );
     assert_eq!(read.records[1].fields["interjections"], 2);
@@ -116,10 +106,7 @@ fn marked_names_name_the_speaker() {
             name("a1", "MemberSpeech", "Ms BYRON")
         )),
         p("Leave granted."),
-        p(&format!(
-            "{} Order!",
-            name("10000", "OfficeContinuation", "The SPEAKER:")
-        )),
+        p(&format!("{} Order!", name("10000", "OfficeContinuation", "The SPEAKER:"))),
         p(&format!("{} Thank you.", name("A1", "MemberContinuation", "Ms BYRON:"))),
         p("<span class=\"HPS-OfficeSpeech\">The CLERK:</span> Bill read."),
         p("<span class=\"HPS-MemberContinuation\">Ms BYRON:</span> Once more."),
@@ -180,21 +167,13 @@ fn too_deep_or_too_long_is_refused() {
 
     let long = speech(&"<para>word word word</para>\n".repeat(10_000));
     let long = read(long.as_bytes());
-    assert!(
-        long.records.is_empty() && long.faults[0].2.contains("larger than one document"),
-        "{:?}",
-        long.faults
-    );
+    assert!(long.records.is_empty() && long.faults[0].2.contains("larger than one document"), "{:?}", long.faults);
     assert_eq!(long.faults[0].0, Some(5), "where the speech begins");
 
     let token = read(speech(&format!("<para>{}</para>", "x".repeat(500_000))).as_bytes());
     assert!(token.records.is_empty() && token.faults[0].1, "{:?}", token.faults);
     let attribute = read(format!("<hansard a=\"{}\"/>", "x".repeat(500_000)).as_bytes());
-    assert!(
-        attribute.faults[0].2.contains("larger than one document"),
-        "{:?}",
-        attribute.faults
-    );
+    assert!(attribute.faults[0].2.contains("larger than one document"), "{:?}", attribute.faults);
 }
 
 #[test]
@@ -204,25 +183,14 @@ fn broken_file_is_read_up_to_the_break() {
     let cut = read(&whole.as_bytes()[..at]);
     assert_eq!(only(&cut).text, "Kept.");
     let (line, skipped, problem) = &cut.faults[0];
-    assert!(
-        line.is_some() && *skipped && problem.contains("<debate> is never closed"),
-        "{problem}"
-    );
+    assert!(line.is_some() && *skipped && problem.contains("<debate> is never closed"), "{problem}");
 
     let within = read(&whole.as_bytes()[..whole.find("Kept").expect("text")]);
-    assert!(
-        within.records.is_empty() && within.faults[0].2.contains("ends in the middle"),
-        "{:?}",
-        within.faults
-    );
+    assert!(within.records.is_empty() && within.faults[0].2.contains("ends in the middle"), "{:?}", within.faults);
 
     let crossed = read(whole.replace("</debate>", "</debat>").as_bytes());
     assert_eq!(crossed.records.len(), 1);
-    assert!(
-        crossed.faults[0].2.contains("not well-formed XML at byte"),
-        "{:?}",
-        crossed.faults
-    );
+    assert!(crossed.faults[0].2.contains("not well-formed XML at byte"), "{:?}", crossed.faults);
 }
 
 #[test]
@@ -231,11 +199,7 @@ fn what_is_no_transcript_is_named() {
         let read = read(content.as_bytes());
         assert!(read.records.is_empty());
         assert_eq!(read.faults.len(), 1, "{content}: {:?}", read.faults);
-        assert!(
-            read.faults[0].1 && read.faults[0].2.contains("not a Hansard transcript"),
-            "{:?}",
-            read.faults
-        );
+        assert!(read.faults[0].1 && read.faults[0].2.contains("not a Hansard transcript"), "{:?}", read.faults);
     }
     let read = read(b"\xff\xfe<\0");
     assert!(read.faults[0].2.contains("UTF-16"), "{:?}", read.faults);

@@ -129,9 +129,7 @@ impl<'a> Transcript<'a> {
         let name = start.name().as_ref().to_owned();
         let attribute = |wanted: &str| {
             let found = start.try_get_attribute(wanted).ok().flatten();
-            found
-                .map(|attribute| attribute.value.chars().take(100).collect::<String>())
-                .unwrap_or_default()
+            found.map(|attribute| attribute.value.chars().take(100).collect::<String>()).unwrap_or_default()
         };
         if is_value(&name) {
             self.value.clear();
@@ -142,10 +140,7 @@ impl<'a> Transcript<'a> {
             self.numbered += u64::from(kind.stands_alone());
             self.turns.push((depth, Turn::new(kind, line, self.numbered)));
         } else if is_heading(&name) {
-            self.headings.push(Heading {
-                depth,
-                values: Values::default(),
-            });
+            self.headings.push(Heading { depth, values: Values::default() });
         } else if is_block(&name) {
             self.flush();
         }
@@ -242,12 +237,7 @@ impl<'a> Transcript<'a> {
         let marked = paragraph.raw[span.from.min(end)..].trim();
         if let Some(kind) = Kind::of_class(&span.class) {
             if paragraph.mark.is_none() {
-                paragraph.mark = Some(Mark {
-                    kind,
-                    name: marked.to_owned(),
-                    id: self.href.clone(),
-                    end,
-                });
+                paragraph.mark = Some(Mark { kind, name: marked.to_owned(), id: self.href.clone(), end });
             }
             return;
         }

@@ -34,16 +34,9 @@ impl WriterFixture {
             let row = connection.fetch_one(Statement::new(PAGES)).await.expect("an answer");
             let used = row.expect("a row").get::<i64>("page_count").expect("a number");
             let limit = format!("PRAGMA max_page_count = {}", used + pages);
-            connection
-                .fetch(Statement::composed(limit, Vec::new()))
-                .await
-                .expect("a limit");
+            connection.fetch(Statement::composed(limit, Vec::new())).await.expect("a limit");
         }
-        Self {
-            writer: Arc::new(Writer::start(place.clone(), first)),
-            place,
-            _folder: folder,
-        }
+        Self { writer: Arc::new(Writer::start(place.clone(), first)), place, _folder: folder }
     }
 
     /// All at once: on one thread, all wait before the writer runs, and share a transaction.
@@ -146,10 +139,7 @@ async fn a_change_that_fails_alone_is_undone_alone() {
         let fixture = WriterFixture::new("").await;
         let notes = ["first", "second", "first", "third"];
         let outcomes = fixture.write(kind, &notes).await;
-        let kinds: Vec<_> = outcomes
-            .iter()
-            .map(|outcome| outcome.as_ref().err().map(Error::kind))
-            .collect();
+        let kinds: Vec<_> = outcomes.iter().map(|outcome| outcome.as_ref().err().map(Error::kind)).collect();
         assert_eq!(kinds, [None, None, Some(ErrorKind::InvalidArgument), None]);
         assert_eq!(fixture.rows("first").await, fixture.rows("third").await);
         assert!(fixture.rows("third").await > 0);
@@ -161,9 +151,7 @@ async fn a_full_disk_refuses_and_later_takes_again() {
     for kind in [Kind::Single, Kind::Several] {
         let fixture = WriterFixture::with_room("", Some(40)).await;
         fixture.write_one(kind, "small").await.expect("there is room");
-        let large: Vec<String> = (0..40)
-            .map(|number| format!("{number} {}", "x".repeat(8_000)))
-            .collect();
+        let large: Vec<String> = (0..40).map(|number| format!("{number} {}", "x".repeat(8_000))).collect();
         let large: Vec<&str> = large.iter().map(String::as_str).collect();
         let outcomes = fixture.write(kind, &large).await;
         for outcome in &outcomes {

@@ -8,11 +8,7 @@ use uuid::Uuid;
 use crate::fixtures::{exchange, texts, time, user};
 
 async fn all_messages(store: &dyn ConversationStore, owner: &UserId, id: Uuid) -> Vec<Message> {
-    let page = store
-        .messages(owner, id, 1_000, None)
-        .await
-        .expect("an answer")
-        .expect("the conversation");
+    let page = store.messages(owner, id, 1_000, None).await.expect("an answer").expect("the conversation");
     assert_eq!(page.next, None);
     page.items
 }
@@ -29,14 +25,8 @@ pub async fn exchange_round_trips(store: &Store) {
     let mut said = exchange(Uuid::now_v7(), "Was kostet ☕?\n'; --", 0);
     said.answer.created_at = fine;
     let told = conversations.record(&ann, &said).await.expect("kept");
-    let answer = Message {
-        created_at: cut,
-        ..said.answer.clone()
-    };
-    let expected = StoredAnswer {
-        conversation: said.conversation,
-        answer: answer.clone(),
-    };
+    let answer = Message { created_at: cut, ..said.answer.clone() };
+    let expected = StoredAnswer { conversation: said.conversation, answer: answer.clone() };
     assert_eq!(told, expected);
     let kept = all_messages(&*conversations, &ann, said.conversation).await;
     assert_eq!(kept, [said.question.clone(), answer]);
@@ -55,16 +45,9 @@ pub async fn state_has_last_messages(store: &Store) {
     let (conversations, ann, id) = (store.conversations(), user("ann"), Uuid::now_v7());
     assert_eq!(conversations.state(&ann, id, 10).await.expect("an answer"), None);
     for (number, pending) in (0..).zip([&["delete x", "delete \"y\""][..], &["z"]]) {
-        let said = Exchange {
-            pending: texts(pending),
-            ..exchange(id, &format!("question {number}"), number * 10)
-        };
+        let said = Exchange { pending: texts(pending), ..exchange(id, &format!("question {number}"), number * 10) };
         conversations.record(&ann, &said).await.expect("kept");
-        let state = conversations
-            .state(&ann, id, 3)
-            .await
-            .expect("an answer")
-            .expect("the conversation");
+        let state = conversations.state(&ann, id, 3).await.expect("an answer").expect("the conversation");
         assert_eq!((state.id, state.last_activity), (id, time(number * 10 + 1)));
         assert_eq!(state.pending, pending);
     }
@@ -72,21 +55,9 @@ pub async fn state_has_last_messages(store: &Store) {
         (0, &[][..]),
         (1, &["answer to question 1"]),
         (3, &["answer to question 0", "question 1", "answer to question 1"]),
-        (
-            9,
-            &[
-                "question 0",
-                "answer to question 0",
-                "question 1",
-                "answer to question 1",
-            ],
-        ),
+        (9, &["question 0", "answer to question 0", "question 1", "answer to question 1"]),
     ] {
-        let state = conversations
-            .state(&ann, id, recent)
-            .await
-            .expect("an answer")
-            .expect("the conversation");
+        let state = conversations.state(&ann, id, recent).await.expect("an answer").expect("the conversation");
         let contents: Vec<_> = state.recent.iter().map(|message| message.content.as_str()).collect();
         assert_eq!(contents, expected);
     }
@@ -97,23 +68,10 @@ pub async fn latest_conversation_is_last_active(store: &Store) {
     assert_eq!(conversations.latest(&ann, 10).await.expect("an answer"), None);
     let (first, second) = (Uuid::now_v7(), Uuid::now_v7());
     for (id, second_asked, question) in [(first, 0, "one"), (second, 10, "two"), (first, 20, "three")] {
-        conversations
-            .record(&ann, &exchange(id, question, second_asked))
-            .await
-            .expect("kept");
-        conversations
-            .record(&user("bob"), &exchange(Uuid::now_v7(), "later", 100))
-            .await
-            .expect("kept");
-        let latest = conversations
-            .latest(&ann, 2)
-            .await
-            .expect("an answer")
-            .expect("a conversation");
-        assert_eq!(
-            Some(&latest),
-            conversations.state(&ann, id, 2).await.expect("an answer").as_ref()
-        );
+        conversations.record(&ann, &exchange(id, question, second_asked)).await.expect("kept");
+        conversations.record(&user("bob"), &exchange(Uuid::now_v7(), "later", 100)).await.expect("kept");
+        let latest = conversations.latest(&ann, 2).await.expect("an answer").expect("a conversation");
+        assert_eq!(Some(&latest), conversations.state(&ann, id, 2).await.expect("an answer").as_ref());
         let contents: Vec<_> = latest.recent.into_iter().map(|message| message.content).collect();
         assert_eq!(contents, [question.to_owned(), format!("answer to {question}")]);
     }
@@ -122,66 +80,38 @@ pub async fn latest_conversation_is_last_active(store: &Store) {
 pub async fn activity_never_goes_back(store: &Store) {
     let (conversations, ann, id) = (store.conversations(), user("ann"), Uuid::now_v7());
     for second in [100, 50] {
-        conversations
-            .record(&ann, &exchange(id, "when", second))
-            .await
-            .expect("kept");
+        conversations.record(&ann, &exchange(id, "when", second)).await.expect("kept");
     }
-    let state = conversations
-        .state(&ann, id, 1)
-        .await
-        .expect("an answer")
-        .expect("the conversation");
+    let state = conversations.state(&ann, id, 1).await.expect("an answer").expect("the conversation");
     assert_eq!(state.last_activity, time(101));
 }
 
 pub async fn preview_has_hundred_characters(store: &Store) {
     let (conversations, ann, id) = (store.conversations(), user("ann"), Uuid::now_v7());
-    conversations
-        .record(&ann, &exchange(id, &"é".repeat(101), 0))
-        .await
-        .expect("kept");
-    conversations
-        .record(&ann, &exchange(id, "not this", 5))
-        .await
-        .expect("kept");
+    conversations.record(&ann, &exchange(id, &"é".repeat(101), 0)).await.expect("kept");
+    conversations.record(&ann, &exchange(id, "not this", 5)).await.expect("kept");
     let page = conversations.list(&ann, 1, None).await.expect("a page");
     assert_eq!(page.items[0].preview, Some("é".repeat(100)));
     assert_eq!(page.items[0].message_count, 4);
 }
 
 fn keyed(conversation: Uuid, question: &str, key: &str) -> Exchange {
-    Exchange {
-        request_key: Some(key.to_owned()),
-        ..exchange(conversation, question, 0)
-    }
+    Exchange { request_key: Some(key.to_owned()), ..exchange(conversation, question, 0) }
 }
 
 pub async fn request_is_stored_once(store: &Store) {
     let (conversations, ann, id) = (store.conversations(), user("ann"), Uuid::now_v7());
     assert_eq!(conversations.answer_to(&ann, "key").await.expect("an answer"), None);
-    let first = conversations
-        .record(&ann, &keyed(id, "first", "key"))
-        .await
-        .expect("kept");
+    let first = conversations.record(&ann, &keyed(id, "first", "key")).await.expect("kept");
     for elsewhere in [id, Uuid::now_v7()] {
-        let again = conversations
-            .record(&ann, &keyed(elsewhere, "again", "key"))
-            .await
-            .expect("an answer");
+        let again = conversations.record(&ann, &keyed(elsewhere, "again", "key")).await.expect("an answer");
         assert_eq!(again, first);
     }
-    assert_eq!(
-        conversations.answer_to(&ann, "key").await.expect("an answer"),
-        Some(first)
-    );
+    assert_eq!(conversations.answer_to(&ann, "key").await.expect("an answer"), Some(first));
     assert_eq!(conversations.answer_to(&ann, "KEY").await.expect("an answer"), None);
     assert_eq!(contents(&*conversations, &ann, id).await, ["first", "answer to first"]);
     assert_eq!(conversations.list(&ann, 10, None).await.expect("a page").items.len(), 1);
-    conversations
-        .record(&ann, &keyed(id, "second", "key 2"))
-        .await
-        .expect("kept");
+    conversations.record(&ann, &keyed(id, "second", "key 2")).await.expect("kept");
     assert_eq!(contents(&*conversations, &ann, id).await.len(), 4);
 }
 
@@ -199,10 +129,7 @@ pub async fn concurrent_request_is_stored_once(store: &Store) {
         let mut answers: Vec<StoredAnswer> = answers.into_iter().map(|answer| answer.expect("an answer")).collect();
         answers.dedup();
         assert_eq!(answers.len(), 1, "all are told the same");
-        assert_eq!(
-            all_messages(&*conversations, &ann, answers[0].conversation).await.len(),
-            2
-        );
+        assert_eq!(all_messages(&*conversations, &ann, answers[0].conversation).await.len(), 2);
         let listed = conversations.list(&ann, 100, None).await.expect("a page").items;
         assert_eq!(listed.len(), round + 1, "nothing is left of those who came too late");
     }
@@ -210,37 +137,19 @@ pub async fn concurrent_request_is_stored_once(store: &Store) {
 
 pub async fn request_keys_are_per_owner(store: &Store) {
     let (conversations, ann, bob) = (store.conversations(), user("ann"), user("bob"));
-    let hers = conversations
-        .record(&ann, &keyed(Uuid::now_v7(), "hers", "key"))
-        .await
-        .expect("kept");
+    let hers = conversations.record(&ann, &keyed(Uuid::now_v7(), "hers", "key")).await.expect("kept");
     assert_eq!(conversations.answer_to(&bob, "key").await.expect("an answer"), None);
-    let his = conversations
-        .record(&bob, &keyed(Uuid::now_v7(), "his", "key"))
-        .await
-        .expect("kept");
+    let his = conversations.record(&bob, &keyed(Uuid::now_v7(), "his", "key")).await.expect("kept");
     assert_ne!(hers, his);
-    assert_eq!(
-        conversations.answer_to(&ann, "key").await.expect("an answer"),
-        Some(hers)
-    );
-    assert_eq!(
-        conversations.answer_to(&bob, "key").await.expect("an answer"),
-        Some(his)
-    );
+    assert_eq!(conversations.answer_to(&ann, "key").await.expect("an answer"), Some(hers));
+    assert_eq!(conversations.answer_to(&bob, "key").await.expect("an answer"), Some(his));
 }
 
 pub async fn foreign_conversation_is_not_found(store: &Store) {
     let (conversations, ann, bob, id) = (store.conversations(), user("ann"), user("bob"), Uuid::now_v7());
-    conversations
-        .record(&ann, &exchange(id, "hers", 0))
-        .await
-        .expect("kept");
+    conversations.record(&ann, &exchange(id, "hers", 0)).await.expect("kept");
     let before = conversations.state(&ann, id, 10).await.expect("an answer");
-    let his = Exchange {
-        pending: texts(&["evil"]),
-        ..keyed(id, "his", "key")
-    };
+    let his = Exchange { pending: texts(&["evil"]), ..keyed(id, "his", "key") };
     let error = conversations.record(&bob, &his).await.expect_err("not his");
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert_eq!(conversations.state(&ann, id, 10).await.expect("an answer"), before);
@@ -255,69 +164,46 @@ pub async fn one_owner_wins_a_new_id(store: &Store) {
     let outcomes = join_all(owners.iter().map(|owner| conversations.record(owner, &said))).await;
     let won = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
     let lost = outcomes.iter().filter_map(|outcome| outcome.as_ref().err());
-    assert!(
-        lost.map(tribune_core::Error::kind)
-            .all(|kind| kind == ErrorKind::NotFound)
-    );
+    assert!(lost.map(tribune_core::Error::kind).all(|kind| kind == ErrorKind::NotFound));
     assert_eq!(won, 1);
 }
 
 pub async fn exchanges_never_interleave(store: &Store) {
     let (conversations, ann, id) = (store.conversations(), user("ann"), Uuid::now_v7());
-    let said: Vec<Exchange> = (0..60)
-        .map(|number| exchange(id, &format!("question {number}"), number))
-        .collect();
+    let said: Vec<Exchange> = (0..60).map(|number| exchange(id, &format!("question {number}"), number)).collect();
     for outcome in join_all(said.iter().map(|exchange| conversations.record(&ann, exchange))).await {
         outcome.expect("kept");
     }
     let messages = all_messages(&*conversations, &ann, id).await;
     let mut expected = said;
     for pair in messages.chunks(2) {
-        let at = expected
-            .iter()
-            .position(|exchange| [&exchange.question, &exchange.answer] == [&pair[0], &pair[1]]);
+        let at = expected.iter().position(|exchange| [&exchange.question, &exchange.answer] == [&pair[0], &pair[1]]);
         expected.remove(at.expect("a question, and its own answer, once"));
     }
     assert_eq!(expected, []);
-    assert_eq!(
-        conversations.list(&ann, 1, None).await.expect("a page").items[0].message_count,
-        120
-    );
+    assert_eq!(conversations.list(&ann, 1, None).await.expect("a page").items[0].message_count, 120);
 }
 
 pub async fn messages_page_back_while_more_are_added(store: &Store) {
     let (conversations, ann, id) = (store.conversations(), user("ann"), Uuid::now_v7());
     for number in 0..5 {
-        conversations
-            .record(&ann, &exchange(id, &format!("question {number}"), number))
-            .await
-            .expect("kept");
+        conversations.record(&ann, &exchange(id, &format!("question {number}"), number)).await.expect("kept");
     }
     let expected = contents(&*conversations, &ann, id).await;
     let (mut seen, mut before): (Vec<String>, Option<MessageCursor>) = (Vec::new(), None);
     loop {
-        let page = conversations
-            .messages(&ann, id, 3, before)
-            .await
-            .expect("an answer")
-            .expect("the conversation");
+        let page = conversations.messages(&ann, id, 3, before).await.expect("an answer").expect("the conversation");
         assert!(page.items.len() <= 3);
         seen.splice(0..0, page.items.into_iter().map(|message| message.content));
         before = page.next;
         if before.is_none() {
             break;
         }
-        conversations
-            .record(&ann, &exchange(id, "later", 50))
-            .await
-            .expect("kept");
+        conversations.record(&ann, &exchange(id, "later", 50)).await.expect("kept");
     }
     assert_eq!(seen, expected);
     for cursor in [1, 0, -1, i64::MIN] {
-        let page = conversations
-            .messages(&ann, id, 3, Some(cursor))
-            .await
-            .expect("an answer");
+        let page = conversations.messages(&ann, id, 3, Some(cursor)).await.expect("an answer");
         let page = page.expect("the conversation");
         assert_eq!((page.items, page.next), (vec![], None));
     }
@@ -327,10 +213,7 @@ pub async fn conversations_page_while_more_are_added(store: &Store) {
     let (conversations, ann) = (store.conversations(), user("ann"));
     // Three each were active at the same moment.
     for number in 0..12 {
-        conversations
-            .record(&ann, &exchange(Uuid::now_v7(), "old", number / 3))
-            .await
-            .expect("kept");
+        conversations.record(&ann, &exchange(Uuid::now_v7(), "old", number / 3)).await.expect("kept");
     }
     let expected = conversations.list(&ann, 100, None).await.expect("a page").items;
     assert!(expected.is_sorted_by(|a, b| (a.last_activity, a.id) > (b.last_activity, b.id)));
@@ -342,32 +225,19 @@ pub async fn conversations_page_while_more_are_added(store: &Store) {
         if after.is_none() {
             break;
         }
-        conversations
-            .record(&ann, &exchange(Uuid::now_v7(), "new", 100))
-            .await
-            .expect("kept");
+        conversations.record(&ann, &exchange(Uuid::now_v7(), "new", 100)).await.expect("kept");
     }
     assert_eq!(seen, expected);
-    assert_eq!(
-        conversations.list(&ann, 14, None).await.expect("a page").next,
-        None,
-        "exactly all"
-    );
+    assert_eq!(conversations.list(&ann, 14, None).await.expect("a page").next, None, "exactly all");
 }
 
 pub async fn other_owners_do_not_exist(store: &Store) {
     let (conversations, ann, bob, id) = (store.conversations(), user("ann"), user("bob"), Uuid::now_v7());
-    conversations
-        .record(&ann, &keyed(id, "secret", "key"))
-        .await
-        .expect("kept");
+    conversations.record(&ann, &keyed(id, "secret", "key")).await.expect("kept");
     assert_eq!(conversations.latest(&bob, 10).await.expect("an answer"), None);
     assert_eq!(conversations.state(&bob, id, 10).await.expect("an answer"), None);
     assert_eq!(conversations.answer_to(&bob, "key").await.expect("an answer"), None);
-    assert_eq!(
-        conversations.messages(&bob, id, 10, None).await.expect("an answer"),
-        None
-    );
+    assert_eq!(conversations.messages(&bob, id, 10, None).await.expect("an answer"), None);
     let page = conversations.list(&bob, 10, None).await.expect("a page");
     assert_eq!((page.items, page.next), (vec![], None));
 }
@@ -380,10 +250,8 @@ pub async fn rejected_exchange_leaves_nothing_behind(store: &Store) {
     let fitting = keyed(Uuid::now_v7(), "fine", &"k".repeat(512));
     let sent = [nul, long, fitting, keyed(id, "fine", "a\0b")];
     let outcomes = join_all(sent.iter().map(|exchange| conversations.record(&ann, exchange))).await;
-    let refused: Vec<_> = outcomes
-        .iter()
-        .map(|outcome| outcome.as_ref().err().map(tribune_core::Error::kind))
-        .collect();
+    let refused: Vec<_> =
+        outcomes.iter().map(|outcome| outcome.as_ref().err().map(tribune_core::Error::kind)).collect();
     let wrong = Some(ErrorKind::InvalidArgument);
     assert_eq!(refused, [wrong, wrong, None, wrong]);
     assert_eq!(conversations.state(&ann, id, 10).await.expect("an answer"), None);
@@ -393,10 +261,7 @@ pub async fn rejected_exchange_leaves_nothing_behind(store: &Store) {
 pub async fn pending_calls_are_taken_once(store: &Store) {
     let (conversations, ann, bob, id) = (store.conversations(), user("ann"), user("bob"), Uuid::now_v7());
     let waiting = texts(&["delete x", "delete \"y\""]);
-    let said = Exchange {
-        pending: waiting.clone(),
-        ..exchange(id, "question", 0)
-    };
+    let said = Exchange { pending: waiting.clone(), ..exchange(id, "question", 0) };
     conversations.record(&ann, &said).await.expect("kept");
     let take =
         async |owner: &UserId, what: &[String]| conversations.take_pending(owner, id, what).await.expect("an answer");
@@ -404,10 +269,6 @@ pub async fn pending_calls_are_taken_once(store: &Store) {
     assert!(!take(&ann, &waiting[..1]).await, "not something else");
     let taken = join_all((0..8).map(|_| take(&ann, &waiting))).await;
     assert_eq!(taken.into_iter().filter(|taken| *taken).count(), 1);
-    let state = conversations
-        .state(&ann, id, 10)
-        .await
-        .expect("an answer")
-        .expect("the conversation");
+    let state = conversations.state(&ann, id, 10).await.expect("an answer").expect("the conversation");
     assert_eq!((state.pending, state.recent.len()), (Vec::new(), 2));
 }

@@ -19,22 +19,11 @@ pub fn grant(id: &str, user: &UserId) -> Grant {
 }
 
 pub fn code(sha256: [u8; 32]) -> GrantSecret {
-    GrantSecret {
-        sha256,
-        kind: SecretKind::Code,
-        proof: Some("{}".to_owned()),
-        expires_at: time(60),
-        used_at: None,
-    }
+    GrantSecret { sha256, kind: SecretKind::Code, proof: Some("{}".to_owned()), expires_at: time(60), used_at: None }
 }
 
 fn refresh(sha256: [u8; 32]) -> GrantSecret {
-    GrantSecret {
-        kind: SecretKind::Refresh,
-        proof: None,
-        expires_at: time(500),
-        ..code(sha256)
-    }
+    GrantSecret { kind: SecretKind::Refresh, proof: None, expires_at: time(500), ..code(sha256) }
 }
 
 /// A use at a second; a secret used before may be used again until `grace` seconds later.
@@ -55,31 +44,17 @@ pub async fn grant_is_found_by_its_secrets(store: &Store) {
     let found = grants.find([1; 32]).await.expect("an answer");
     assert_eq!(found, Some((first.clone(), code([1; 32]))));
     assert_eq!(grants.find([9; 32]).await.expect("an answer"), None);
-    assert!(
-        grants
-            .exchange(exchange([1; 32], 5, None, [2; 32]))
-            .await
-            .expect("an answer")
-    );
+    assert!(grants.exchange(exchange([1; 32], 5, None, [2; 32])).await.expect("an answer"));
     let (extended, secret) = grants.find([2; 32]).await.expect("an answer").expect("there");
     assert_eq!(secret, refresh([2; 32]));
-    assert_eq!(
-        extended,
-        Grant {
-            expires_at: time(500),
-            ..first
-        }
-    );
+    assert_eq!(extended, Grant { expires_at: time(500), ..first });
     grants.end_secret([2; 32]).await.expect("ended");
     assert_eq!(grants.find([2; 32]).await.expect("an answer"), None);
 }
 
 pub async fn code_is_used_once_by_many(store: &Store) {
     let grants = store.grants();
-    grants
-        .begin(&grant("g1", &user("ann")), &code([1; 32]))
-        .await
-        .expect("kept");
+    grants.begin(&grant("g1", &user("ann")), &code([1; 32])).await.expect("kept");
     let tries = (10..20).map(|new| grants.exchange(exchange([1; 32], 5, None, [new; 32])));
     let made = join_all(tries).await;
     let made = made.into_iter().filter(|made| *made.as_ref().expect("an answer"));
@@ -88,10 +63,7 @@ pub async fn code_is_used_once_by_many(store: &Store) {
 
 pub async fn refresh_token_has_a_grace(store: &Store) {
     let grants = store.grants();
-    grants
-        .begin(&grant("g1", &user("ann")), &refresh([1; 32]))
-        .await
-        .expect("kept");
+    grants.begin(&grant("g1", &user("ann")), &refresh([1; 32])).await.expect("kept");
     let use_at = async |at, new| {
         let exchange = exchange([1; 32], at, Some(30), new);
         grants.exchange(exchange).await.expect("an answer")
@@ -105,36 +77,21 @@ pub async fn refresh_token_has_a_grace(store: &Store) {
 
 pub async fn revoked_grant_gives_nothing(store: &Store) {
     let grants = store.grants();
-    grants
-        .begin(&grant("g1", &user("ann")), &refresh([1; 32]))
-        .await
-        .expect("kept");
+    grants.begin(&grant("g1", &user("ann")), &refresh([1; 32])).await.expect("kept");
     assert!(grants.revoke("g1", time(7)).await.expect("an answer"));
     assert!(grants.revoke("g1", time(9)).await.expect("an answer"));
     assert!(!grants.revoke("g2", time(9)).await.expect("an answer"));
     let (found, _) = grants.find([1; 32]).await.expect("an answer").expect("there");
     assert_eq!(found.revoked_at, Some(time(7)));
-    assert!(
-        !grants
-            .exchange(exchange([1; 32], 8, Some(30), [2; 32]))
-            .await
-            .expect("an answer")
-    );
+    assert!(!grants.exchange(exchange([1; 32], 8, Some(30), [2; 32])).await.expect("an answer"));
 }
 
 pub async fn expired_grants_are_deleted(store: &Store) {
     let grants = store.grants();
-    grants
-        .begin(&grant("g1", &user("ann")), &code([1; 32]))
-        .await
-        .expect("kept");
+    grants.begin(&grant("g1", &user("ann")), &code([1; 32])).await.expect("kept");
     assert_eq!(grants.list(time(99)).await.expect("all").len(), 1);
     assert!(grants.list(time(100)).await.expect("all").is_empty());
-    let later = Grant {
-        created_at: time(100),
-        expires_at: time(200),
-        ..grant("g2", &user("ann"))
-    };
+    let later = Grant { created_at: time(100), expires_at: time(200), ..grant("g2", &user("ann")) };
     grants.begin(&later, &code([2; 32])).await.expect("kept");
     assert!(grants.find([1; 32]).await.expect("an answer").is_none());
 }
@@ -145,10 +102,6 @@ pub async fn registrations_are_bounded(store: &Store) {
         grants.register(id, "{}", time(second), 2).await.expect("kept");
     }
     assert_eq!(grants.registered("a").await.expect("an answer").as_deref(), Some("{}"));
-    assert_eq!(
-        grants.registered("b").await.expect("an answer"),
-        None,
-        "not used for the longest time"
-    );
+    assert_eq!(grants.registered("b").await.expect("an answer"), None, "not used for the longest time");
     assert!(grants.registered("c").await.expect("an answer").is_some());
 }

@@ -34,31 +34,12 @@ struct Case {
 }
 
 fn words() -> impl Strategy<Value = String> {
-    let words = [
-        "Apple",
-        "apple pie",
-        "PEAR",
-        "10%",
-        "a_b",
-        "axb",
-        "Ärger",
-        "ärger",
-        r"c:\d",
-        "",
-        "it's",
-        "日本",
-    ];
+    let words = ["Apple", "apple pie", "PEAR", "10%", "a_b", "axb", "Ärger", "ärger", r"c:\d", "", "it's", "日本"];
     select(words.to_vec()).prop_map(str::to_owned)
 }
 
 fn days() -> impl Strategy<Value = Date> {
-    select(vec![
-        date(2026, 1, 1),
-        date(2026, 1, 2),
-        date(2026, 12, 31),
-        date(2027, 1, 1),
-        date(-1, 1, 1),
-    ])
+    select(vec![date(2026, 1, 1), date(2026, 1, 2), date(2026, 12, 31), date(2027, 1, 1), date(-1, 1, 1)])
 }
 
 fn priorities() -> impl Strategy<Value = Priority> {
@@ -109,41 +90,20 @@ fn model(case: &Case) -> Vec<Task> {
     let mut found: Vec<Task> = case
         .tasks
         .iter()
-        .filter(|task| {
-            filter
-                .completed
-                .is_none_or(|completed| completed == task.completed_at.is_some())
-        })
+        .filter(|task| filter.completed.is_none_or(|completed| completed == task.completed_at.is_some()))
         .filter(|task| filter.priority.is_none_or(|priority| priority == task.priority))
         .filter(|task| match (&filter.category, &task.category) {
             (None, _) => true,
             (Some(wanted), Some(category)) => same(wanted, category),
             (Some(_), None) => false,
         })
-        .filter(|task| {
-            filter
-                .tag
-                .as_ref()
-                .is_none_or(|wanted| task.tags.iter().any(|tag| same(tag, wanted)))
-        })
-        .filter(|task| {
-            filter
-                .due_from
-                .is_none_or(|day| task.due_date.is_some_and(|due| due >= day))
-        })
-        .filter(|task| {
-            filter
-                .due_until
-                .is_none_or(|day| task.due_date.is_some_and(|due| due <= day))
-        })
+        .filter(|task| filter.tag.as_ref().is_none_or(|wanted| task.tags.iter().any(|tag| same(tag, wanted))))
+        .filter(|task| filter.due_from.is_none_or(|day| task.due_date.is_some_and(|due| due >= day)))
+        .filter(|task| filter.due_until.is_none_or(|day| task.due_date.is_some_and(|due| due <= day)))
         .filter(|task| {
             filter.words.iter().all(|word| {
                 let fields = [Some(&task.title), task.description.as_ref(), task.category.as_ref()];
-                fields
-                    .into_iter()
-                    .flatten()
-                    .chain(&task.tags)
-                    .any(|field| has(field, word))
+                fields.into_iter().flatten().chain(&task.tags).any(|field| has(field, word))
             })
         })
         .cloned()
@@ -167,10 +127,7 @@ pub async fn lists_match_a_plain_model(store: &Store) {
         let expected = model(case);
         let (mut found, mut after) = (Vec::new(), None);
         loop {
-            let page = tasks
-                .list(&owner, &case.filter, case.limit, after)
-                .await
-                .expect("a page");
+            let page = tasks.list(&owner, &case.filter, case.limit, after).await.expect("a page");
             prop_assert_eq!(page.total, expected.len() as u64);
             prop_assert!(page.tasks.len() <= case.limit);
             found.extend(page.tasks);
@@ -183,12 +140,7 @@ pub async fn lists_match_a_plain_model(store: &Store) {
         prop_assert_eq!(&found, &expected);
         Ok(())
     };
-    let config = Config {
-        cases: 150,
-        max_shrink_iters: 200,
-        failure_persistence: None,
-        ..Config::default()
-    };
+    let config = Config { cases: 150, max_shrink_iters: 200, failure_persistence: None, ..Config::default() };
     let runtime = tokio::runtime::Handle::current();
     tokio::task::block_in_place(|| {
         let outcome = TestRunner::new(config).run(&cases(), |case| runtime.block_on(check(&case)));
@@ -211,10 +163,7 @@ pub async fn pages_neither_repeat_nor_skip_while_tasks_are_added(store: &Store) 
         };
         let first = some(20, "first");
         keep(&tasks, &owner, &first).await;
-        let filter = TaskFilter {
-            sort,
-            ..TaskFilter::default()
-        };
+        let filter = TaskFilter { sort, ..TaskFilter::default() };
         let (mut seen, mut after) = (Vec::new(), None);
         loop {
             let page = tasks.list(&owner, &filter, 3, after).await.expect("a page");
@@ -231,10 +180,7 @@ pub async fn pages_neither_repeat_nor_skip_while_tasks_are_added(store: &Store) 
         ids.sort();
         ids.dedup();
         assert_eq!(ids.len(), seen.len(), "{sort:?}: something came twice");
-        assert!(
-            first.iter().all(|task| seen.contains(task)),
-            "{sort:?}: something was skipped"
-        );
+        assert!(first.iter().all(|task| seen.contains(task)), "{sort:?}: something was skipped");
     }
 }
 
@@ -246,19 +192,9 @@ pub async fn page_is_bounded_and_total_exact(store: &Store) {
     let page = tasks.list(&ann, &everything, usize::MAX, None).await.expect("a page");
     assert_eq!((page.tasks.len(), page.total), (1_000, 1_003));
     assert_eq!(page.next, page.tasks.last().map(TaskCursor::from));
-    let rest = tasks
-        .list(&ann, &everything, usize::MAX, page.next)
-        .await
-        .expect("a page");
+    let rest = tasks.list(&ann, &everything, usize::MAX, page.next).await.expect("a page");
     assert_eq!((rest.tasks.len(), rest.total, rest.next), (3, 1_003, None));
-    assert_eq!(
-        tasks
-            .find(&ann, &texts(&["task"]), usize::MAX)
-            .await
-            .expect("tasks")
-            .len(),
-        1_000
-    );
+    assert_eq!(tasks.find(&ann, &texts(&["task"]), usize::MAX).await.expect("tasks").len(), 1_000);
     let none = tasks.list(&ann, &everything, 0, None).await.expect("a page");
     assert_eq!((none.tasks.len(), none.total), (0, 1_003));
     assert_eq!(tasks.find(&ann, &texts(&["task"]), 0).await.expect("tasks"), []);
@@ -266,16 +202,7 @@ pub async fn page_is_bounded_and_total_exact(store: &Store) {
 
 pub async fn wildcards_are_plain_text(store: &Store) {
     let (tasks, ann) = (store.tasks(), user("ann"));
-    let titles_given = [
-        "100% sure",
-        "100 sure",
-        "a_b",
-        "axb",
-        r"back\slash",
-        "back%slash",
-        "it's; --",
-        "50_%",
-    ];
+    let titles_given = ["100% sure", "100 sure", "a_b", "axb", r"back\slash", "back%slash", "it's; --", "50_%"];
     keep(&tasks, &ann, &titles_given.map(task)).await;
     let cases: [(&str, &[&str]); 7] = [
         ("%", &["100% sure", "back%slash", "50_%"]),
@@ -289,10 +216,7 @@ pub async fn wildcards_are_plain_text(store: &Store) {
     for (word, expected) in cases {
         let mut expected = expected.to_vec();
         expected.reverse();
-        let filter = TaskFilter {
-            words: texts(&[word]),
-            ..TaskFilter::default()
-        };
+        let filter = TaskFilter { words: texts(&[word]), ..TaskFilter::default() };
         assert_eq!(titles(&tasks, &ann, &filter).await, expected, "{word}");
         let found = tasks.find(&ann, &texts(&[word]), 100).await.expect("tasks");
         let found: Vec<_> = found.into_iter().map(|task| task.title).collect();
@@ -302,10 +226,7 @@ pub async fn wildcards_are_plain_text(store: &Store) {
 
 pub async fn tags_match_whole_tags(store: &Store) {
     let (tasks, ann) = (store.tasks(), user("ann"));
-    let tagged = |title: &str, tags: &[&str]| Task {
-        tags: texts(tags),
-        ..task(title)
-    };
+    let tagged = |title: &str, tags: &[&str]| Task { tags: texts(tags), ..task(title) };
     let given = [
         tagged("one", &["work", "database office"]),
         tagged("two", &["homework"]),
@@ -328,21 +249,14 @@ pub async fn tags_match_whole_tags(store: &Store) {
         ("_", &[]),
     ];
     for (tag, expected) in cases {
-        let filter = TaskFilter {
-            tag: Some(tag.to_owned()),
-            ..TaskFilter::default()
-        };
+        let filter = TaskFilter { tag: Some(tag.to_owned()), ..TaskFilter::default() };
         assert_eq!(titles(&tasks, &ann, &filter).await, expected, "{tag:?}");
     }
 }
 
 pub async fn matching_ignores_case_in_every_script(store: &Store) {
     let (tasks, ann) = (store.tasks(), user("ann"));
-    let given = Task {
-        category: Some("ΟΔΟΣ".to_owned()),
-        tags: texts(&["Ёлка"]),
-        ..task("Größe ÄNDERN")
-    };
+    let given = Task { category: Some("ΟΔΟΣ".to_owned()), tags: texts(&["Ёлка"]), ..task("Größe ÄNDERN") };
     keep(&tasks, &ann, &[given]).await;
     let filters = [
         ("GRÖßE", None, None),
@@ -383,20 +297,11 @@ pub async fn oversized_search_is_refused(store: &Store) {
     for words in [vec!["x".to_owned(); 257], vec!["x".repeat(10_001)]] {
         let error = tasks.find(&ann, &words, 1).await.expect_err("too much");
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-        let filter = TaskFilter {
-            words,
-            ..TaskFilter::default()
-        };
+        let filter = TaskFilter { words, ..TaskFilter::default() };
         let error = tasks.list(&ann, &filter, 1, None).await.expect_err("too much");
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     }
-    let filter = |bytes| TaskFilter {
-        tag: Some("\\".repeat(bytes)),
-        ..TaskFilter::default()
-    };
-    assert_eq!(
-        tasks.list(&ann, &filter(10_000), 1, None).await.expect("a page").total,
-        0
-    );
+    let filter = |bytes| TaskFilter { tag: Some("\\".repeat(bytes)), ..TaskFilter::default() };
+    assert_eq!(tasks.list(&ann, &filter(10_000), 1, None).await.expect("a page").total, 0);
     assert!(tasks.list(&ann, &filter(10_001), 1, None).await.is_err());
 }

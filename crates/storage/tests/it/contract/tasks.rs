@@ -42,24 +42,13 @@ pub async fn times_are_truncated_to_microseconds(store: &Store) {
     let (tasks, ann) = (store.tasks(), user("ann"));
     let fine: Timestamp = "2026-11-16T03:04:05.123456789Z".parse().expect("a time");
     let cut: Timestamp = "2026-11-16T03:04:05.123456Z".parse().expect("a time");
-    let given = Task {
-        created_at: fine,
-        updated_at: fine,
-        ..task("when")
-    };
+    let given = Task { created_at: fine, updated_at: fine, ..task("when") };
     tasks.add(&ann, &given).await.expect("kept");
     let kept = tasks.get(&ann, given.id).await.expect("an answer").expect("the task");
     assert_eq!((kept.created_at, kept.updated_at), (cut, cut));
-    let completed = tasks
-        .complete(&ann, given.id, None, fine)
-        .await
-        .expect("an answer")
-        .expect("the task");
+    let completed = tasks.complete(&ann, given.id, None, fine).await.expect("an answer").expect("the task");
     assert_eq!((completed.completed_at, completed.updated_at), (Some(cut), cut));
-    let updated = tasks
-        .update(&ann, given.id, &TaskChanges::default(), fine)
-        .await
-        .expect("an answer");
+    let updated = tasks.update(&ann, given.id, &TaskChanges::default(), fine).await.expect("an answer");
     assert_eq!(updated, tasks.get(&ann, given.id).await.expect("an answer"));
 }
 
@@ -69,44 +58,20 @@ pub async fn other_owners_do_not_exist(store: &Store) {
     tasks.add(&ann, &hers).await.expect("kept");
 
     let everything = TaskFilter::default();
-    let title = TaskChanges {
-        title: Some("mine now".to_owned()),
-        ..TaskChanges::default()
-    };
+    let title = TaskChanges { title: Some("mine now".to_owned()), ..TaskChanges::default() };
     for stranger in [&bob, &user("Ann"), &user("ann2"), &user("an")] {
         assert_eq!(tasks.get(stranger, hers.id).await.expect("an answer"), None);
-        assert_eq!(
-            tasks
-                .update(stranger, hers.id, &title, time(1))
-                .await
-                .expect("an answer"),
-            None
-        );
+        assert_eq!(tasks.update(stranger, hers.id, &title, time(1)).await.expect("an answer"), None);
         for wanted in [None, Some(true), Some(false)] {
-            assert_eq!(
-                tasks
-                    .complete(stranger, hers.id, wanted, time(1))
-                    .await
-                    .expect("an answer"),
-                None
-            );
+            assert_eq!(tasks.complete(stranger, hers.id, wanted, time(1)).await.expect("an answer"), None);
         }
         assert_eq!(tasks.delete(stranger, hers.id).await.expect("an answer"), None);
-        assert_eq!(
-            tasks
-                .find(stranger, &texts(&["secret", ""]), 10)
-                .await
-                .expect("an answer"),
-            []
-        );
+        assert_eq!(tasks.find(stranger, &texts(&["secret", ""]), 10).await.expect("an answer"), []);
         let page = tasks.list(stranger, &everything, 10, None).await.expect("a page");
         assert_eq!((page.tasks, page.total, page.next), (vec![], 0, None));
     }
     // Not even by taking the same id does he learn of it.
-    let his = Task {
-        id: hers.id,
-        ..task("his own")
-    };
+    let his = Task { id: hers.id, ..task("his own") };
     tasks.add(&bob, &his).await.expect("kept");
     assert_eq!(tasks.delete(&bob, his.id).await.expect("an answer"), Some(his));
     assert_eq!(tasks.get(&ann, hers.id).await.expect("an answer"), Some(hers));
@@ -116,10 +81,7 @@ pub async fn duplicate_id_is_refused(store: &Store) {
     let (tasks, ann) = (store.tasks(), user("ann"));
     let first = task("first");
     tasks.add(&ann, &first).await.expect("kept");
-    let again = Task {
-        title: "again".to_owned(),
-        ..first.clone()
-    };
+    let again = Task { title: "again".to_owned(), ..first.clone() };
     let error = tasks.add(&ann, &again).await.expect_err("it is there");
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     assert_eq!(tasks.get(&ann, first.id).await.expect("an answer"), Some(first));
@@ -156,27 +118,15 @@ pub async fn update_changes_and_clears_fields(store: &Store) {
         tags: Some(Vec::new()),
         ..TaskChanges::default()
     };
-    let expected = Task {
-        description: None,
-        category: None,
-        due_date: None,
-        tags: Vec::new(),
-        updated_at: time(21),
-        ..expected
-    };
-    let cleared = tasks
-        .update(&ann, before.id, &clear, time(21))
-        .await
-        .expect("an answer");
+    let expected =
+        Task { description: None, category: None, due_date: None, tags: Vec::new(), updated_at: time(21), ..expected };
+    let cleared = tasks.update(&ann, before.id, &clear, time(21)).await.expect("an answer");
     assert_eq!(cleared.as_ref(), Some(&expected));
     assert_eq!(tasks.get(&ann, before.id).await.expect("an answer"), cleared);
     assert_eq!(tasks.get(&ann, bystander.id).await.expect("an answer"), Some(bystander));
 
     let nobody = task("never added").id;
-    assert_eq!(
-        tasks.update(&ann, nobody, &set, time(22)).await.expect("an answer"),
-        None
-    );
+    assert_eq!(tasks.update(&ann, nobody, &set, time(22)).await.expect("an answer"), None);
 }
 
 pub async fn updated_task_is_found_by_new_text(store: &Store) {
@@ -194,27 +144,14 @@ pub async fn updated_task_is_found_by_new_text(store: &Store) {
         tags: Some(texts(&["tree"])),
         ..TaskChanges::default()
     };
-    tasks
-        .update(&ann, given.id, &changes, time(1))
-        .await
-        .expect("an answer");
-    for (word, found) in [
-        ("pears", 1),
-        ("oranges", 1),
-        ("garden", 1),
-        ("tree", 1),
-        ("apples", 0),
-        ("fruit", 0),
-    ] {
+    tasks.update(&ann, given.id, &changes, time(1)).await.expect("an answer");
+    for (word, found) in [("pears", 1), ("oranges", 1), ("garden", 1), ("tree", 1), ("apples", 0), ("fruit", 0)] {
         let hits = tasks.find(&ann, &texts(&[word]), 10).await.expect("an answer");
         assert_eq!(hits.len(), found, "{word}");
     }
     for (category, tag, found) in [("garden", "TREE", 1), ("database", "tree", 0), ("garden", "fruit", 0)] {
-        let filter = TaskFilter {
-            category: Some(category.to_owned()),
-            tag: Some(tag.to_owned()),
-            ..TaskFilter::default()
-        };
+        let filter =
+            TaskFilter { category: Some(category.to_owned()), tag: Some(tag.to_owned()), ..TaskFilter::default() };
         let page = tasks.list(&ann, &filter, 10, None).await.expect("a page");
         assert_eq!(page.total, found, "{category} {tag}");
     }
@@ -225,34 +162,17 @@ pub async fn concurrent_updates_all_apply(store: &Store) {
     let given = task("shared");
     tasks.add(&ann, &given).await.expect("kept");
     let changes = [
-        TaskChanges {
-            title: Some("title".to_owned()),
-            ..TaskChanges::default()
-        },
-        TaskChanges {
-            description: Some(Some("description".to_owned())),
-            ..TaskChanges::default()
-        },
-        TaskChanges {
-            category: Some(Some("category".to_owned())),
-            ..TaskChanges::default()
-        },
-        TaskChanges {
-            tags: Some(texts(&["tag"])),
-            ..TaskChanges::default()
-        },
+        TaskChanges { title: Some("title".to_owned()), ..TaskChanges::default() },
+        TaskChanges { description: Some(Some("description".to_owned())), ..TaskChanges::default() },
+        TaskChanges { category: Some(Some("category".to_owned())), ..TaskChanges::default() },
+        TaskChanges { tags: Some(texts(&["tag"])), ..TaskChanges::default() },
     ];
-    let updates = changes
-        .iter()
-        .map(|changes| tasks.update(&ann, given.id, changes, time(1)));
+    let updates = changes.iter().map(|changes| tasks.update(&ann, given.id, changes, time(1)));
     for outcome in join_all(updates).await {
         outcome.expect("an answer").expect("the task");
     }
     let words = texts(&["title", "description", "category", "tag"]);
-    let filter = TaskFilter {
-        words,
-        ..TaskFilter::default()
-    };
+    let filter = TaskFilter { words, ..TaskFilter::default() };
     assert_eq!(tasks.list(&ann, &filter, 1, None).await.expect("a page").total, 1);
 }
 
@@ -270,25 +190,12 @@ pub async fn task_is_completed_and_reopened(store: &Store) {
         (Some(false), 6, None, 6),
     ];
     for (wanted, now, completed, updated) in steps {
-        let told = tasks
-            .complete(&ann, given.id, wanted, time(now))
-            .await
-            .expect("an answer");
-        let expected = Task {
-            completed_at: completed.map(time),
-            updated_at: time(updated),
-            ..given.clone()
-        };
+        let told = tasks.complete(&ann, given.id, wanted, time(now)).await.expect("an answer");
+        let expected = Task { completed_at: completed.map(time), updated_at: time(updated), ..given.clone() };
         assert_eq!(told, Some(expected), "{wanted:?} at {now}");
         assert_eq!(tasks.get(&ann, given.id).await.expect("an answer"), told);
     }
-    assert_eq!(
-        tasks
-            .complete(&ann, task("no").id, None, time(9))
-            .await
-            .expect("an answer"),
-        None
-    );
+    assert_eq!(tasks.complete(&ann, task("no").id, None, time(9)).await.expect("an answer"), None);
 }
 
 pub async fn concurrent_toggles_end_correctly(store: &Store) {
@@ -316,10 +223,7 @@ pub async fn deleted_task_is_returned_once(store: &Store) {
     tasks.add(&ann, &given).await.expect("kept");
     tasks.add(&ann, &bystander).await.expect("kept");
     let deletions = join_all((0..8).map(|_| tasks.delete(&ann, given.id))).await;
-    let given_back: Vec<Task> = deletions
-        .into_iter()
-        .filter_map(|task| task.expect("an answer"))
-        .collect();
+    let given_back: Vec<Task> = deletions.into_iter().filter_map(|task| task.expect("an answer")).collect();
     assert_eq!(given_back, std::slice::from_ref(&given));
     assert_eq!(tasks.get(&ann, given.id).await.expect("an answer"), None);
     assert_eq!(tasks.get(&ann, bystander.id).await.expect("an answer"), Some(bystander));
@@ -339,11 +243,7 @@ pub async fn nul_is_refused_without_side_effects(store: &Store) {
     };
     let fields = ["title", "description", "category", "tags"];
     let (good, wrong): (Vec<Task>, Vec<Task>) = fields.iter().map(|field| (task(field), bad(field))).unzip();
-    let interleaved: Vec<&Task> = good
-        .iter()
-        .zip(&wrong)
-        .flat_map(|(good, wrong)| [good, wrong])
-        .collect();
+    let interleaved: Vec<&Task> = good.iter().zip(&wrong).flat_map(|(good, wrong)| [good, wrong]).collect();
     let outcomes = join_all(interleaved.iter().map(|task| tasks.add(&ann, task))).await;
     for (number, outcome) in outcomes.into_iter().enumerate() {
         match number % 2 {
@@ -351,21 +251,12 @@ pub async fn nul_is_refused_without_side_effects(store: &Store) {
             _ => assert_eq!(outcome.expect_err("refused").kind(), ErrorKind::InvalidArgument),
         }
     }
-    let change = TaskChanges {
-        title: Some("\0".to_owned()),
-        ..TaskChanges::default()
-    };
-    let error = tasks
-        .update(&ann, good[0].id, &change, time(1))
-        .await
-        .expect_err("refused");
+    let change = TaskChanges { title: Some("\0".to_owned()), ..TaskChanges::default() };
+    let error = tasks.update(&ann, good[0].id, &change, time(1)).await.expect_err("refused");
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     let error = tasks.find(&ann, &texts(&["\0"]), 1).await.expect_err("refused");
     assert_eq!(error.kind(), ErrorKind::InvalidArgument);
-    let page = tasks
-        .list(&ann, &TaskFilter::default(), 10, None)
-        .await
-        .expect("a page");
+    let page = tasks.list(&ann, &TaskFilter::default(), 10, None).await.expect("a page");
     let mut kept = page.tasks;
     kept.reverse();
     assert_eq!(kept, good);
@@ -374,21 +265,13 @@ pub async fn nul_is_refused_without_side_effects(store: &Store) {
 pub async fn concurrent_callers_get_their_own_answers(store: &Store) {
     let tasks = store.tasks();
     let owners: Vec<_> = (0..4).map(|number| user(&format!("user{number}"))).collect();
-    let given: Vec<_> = (0..200)
-        .map(|number| (&owners[number % 4], task(&format!("task {number}"))))
-        .collect();
+    let given: Vec<_> = (0..200).map(|number| (&owners[number % 4], task(&format!("task {number}")))).collect();
     for outcome in join_all(given.iter().map(|(owner, task)| tasks.add(owner, task))).await {
         outcome.expect("kept");
     }
-    let completed = given
-        .iter()
-        .map(|(owner, task)| tasks.complete(owner, task.id, Some(true), time(3)));
+    let completed = given.iter().map(|(owner, task)| tasks.complete(owner, task.id, Some(true), time(3)));
     for (told, (_, given)) in join_all(completed).await.into_iter().zip(&given) {
-        let expected = Task {
-            completed_at: Some(time(3)),
-            updated_at: time(3),
-            ..given.clone()
-        };
+        let expected = Task { completed_at: Some(time(3)), updated_at: time(3), ..given.clone() };
         assert_eq!(told.expect("an answer"), Some(expected));
     }
 }

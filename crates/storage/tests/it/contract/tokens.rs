@@ -20,13 +20,7 @@ fn token(id: &str, made: i64) -> Token {
 
 pub async fn token_is_found_by_hash(store: &Store) {
     let tokens = store.tokens();
-    let plain = Token {
-        label: None,
-        scopes: None,
-        profile: None,
-        expires_at: None,
-        ..token("t2", 1)
-    };
+    let plain = Token { label: None, scopes: None, profile: None, expires_at: None, ..token("t2", 1) };
     tokens.add(&token("t1", 0), [1; 32]).await.expect("kept");
     tokens.add(&plain, [0xab; 32]).await.expect("kept");
     assert_eq!(tokens.find([1; 32]).await.expect("an answer"), Some(token("t1", 0)));
@@ -50,18 +44,9 @@ pub async fn duplicate_token_id_or_hash_is_refused(store: &Store) {
 pub async fn tokens_are_listed_by_creation(store: &Store) {
     let tokens = store.tokens();
     for (number, id) in (0..).zip(["c", "a", "b"]) {
-        tokens
-            .add(&token(id, i64::from(number)), [number; 32])
-            .await
-            .expect("kept");
+        tokens.add(&token(id, i64::from(number)), [number; 32]).await.expect("kept");
     }
-    let ids: Vec<_> = tokens
-        .list()
-        .await
-        .expect("all")
-        .into_iter()
-        .map(|token| token.id)
-        .collect();
+    let ids: Vec<_> = tokens.list().await.expect("all").into_iter().map(|token| token.id).collect();
     assert_eq!(ids, ["c", "a", "b"]);
 }
 
@@ -69,18 +54,9 @@ pub async fn revoking_twice_keeps_the_first_time(store: &Store) {
     let tokens = store.tokens();
     tokens.add(&token("t1", 0), [1; 32]).await.expect("kept");
     tokens.add(&token("t2", 0), [2; 32]).await.expect("kept");
-    let revoked = Token {
-        revoked_at: Some(time(5)),
-        ..token("t1", 0)
-    };
-    assert_eq!(
-        tokens.revoke("t1", time(5)).await.expect("an answer"),
-        Some(revoked.clone())
-    );
-    assert_eq!(
-        tokens.revoke("t1", time(9)).await.expect("an answer"),
-        Some(revoked.clone())
-    );
+    let revoked = Token { revoked_at: Some(time(5)), ..token("t1", 0) };
+    assert_eq!(tokens.revoke("t1", time(5)).await.expect("an answer"), Some(revoked.clone()));
+    assert_eq!(tokens.revoke("t1", time(9)).await.expect("an answer"), Some(revoked.clone()));
     assert_eq!(tokens.find([1; 32]).await.expect("an answer"), Some(revoked));
     assert_eq!(tokens.find([2; 32]).await.expect("an answer"), Some(token("t2", 0)));
     assert_eq!(tokens.revoke("t3", time(5)).await.expect("an answer"), None);

@@ -38,13 +38,7 @@ pub async fn user_is_found_by_name_and_login(store: &Store) {
 pub async fn duplicate_user_or_login_is_refused(store: &Store) {
     let users = store.users();
     users.add(&ben()).await.expect("kept");
-    for duplicate in [
-        User { login: None, ..ben() },
-        User {
-            name: user("eve"),
-            ..ben()
-        },
-    ] {
+    for duplicate in [User { login: None, ..ben() }, User { name: user("eve"), ..ben() }] {
         let error = users.add(&duplicate).await.expect_err("taken");
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     }
@@ -64,17 +58,9 @@ fn session(owner: &str, begun: i64, ended: i64) -> BrowserSession {
 /// A session, a grant and an API token of a user.
 async fn give_access(store: &Store, name: &str) {
     let name = user(name);
-    let hash = |kind: u8| {
-        [kind, name.as_str().as_bytes()[0]]
-            .repeat(16)
-            .try_into()
-            .expect("32 bytes")
-    };
+    let hash = |kind: u8| [kind, name.as_str().as_bytes()[0]].repeat(16).try_into().expect("32 bytes");
     let sessions = store.browser_sessions();
-    sessions
-        .begin(hash(1), &session(name.as_str(), 0, 900))
-        .await
-        .expect("kept");
+    sessions.begin(hash(1), &session(name.as_str(), 0, 900)).await.expect("kept");
     let grant = grant(name.as_str(), &name);
     store.grants().begin(&grant, &code(hash(2))).await.expect("kept");
     let token = Token {
@@ -94,12 +80,7 @@ async fn give_access(store: &Store, name: &str) {
 async fn has_access(store: &Store, name: &str) -> [bool; 3] {
     let hash = |kind: u8| [kind, name.as_bytes()[0]].repeat(16).try_into().expect("32 bytes");
     [
-        store
-            .browser_sessions()
-            .find(hash(1), time(1))
-            .await
-            .expect("an answer")
-            .is_some(),
+        store.browser_sessions().find(hash(1), time(1)).await.expect("an answer").is_some(),
         store.grants().find(hash(2)).await.expect("an answer").is_some(),
         store.tokens().find(hash(3)).await.expect("an answer").is_some(),
     ]
@@ -110,22 +91,12 @@ pub async fn new_password_ends_access(store: &Store) {
     users.add(&ann()).await.expect("kept");
     give_access(store, "ann").await;
     give_access(store, "ben").await;
-    assert!(
-        users
-            .set_password(&user("ann"), "new".to_owned())
-            .await
-            .expect("an answer")
-    );
+    assert!(users.set_password(&user("ann"), "new".to_owned()).await.expect("an answer"));
     assert_eq!(has_access(store, "ann").await, [false; 3]);
     assert_eq!(has_access(store, "ben").await, [true; 3]);
     let kept = users.find(&user("ann")).await.expect("an answer").expect("there");
     assert_eq!(kept.password.as_deref(), Some("new"));
-    assert!(
-        !users
-            .set_password(&user("ben"), "new".to_owned())
-            .await
-            .expect("an answer")
-    );
+    assert!(!users.set_password(&user("ben"), "new".to_owned()).await.expect("an answer"));
     assert_eq!(has_access(store, "ben").await, [true; 3]);
 }
 
@@ -146,11 +117,7 @@ pub async fn sessions_end_and_expire(store: &Store) {
     assert_eq!(sessions.find([1; 32], time(10)).await.expect("an answer"), None);
     assert_eq!(sessions.find([2; 32], time(0)).await.expect("an answer"), None);
     sessions.begin([2; 32], &session("ben", 10, 20)).await.expect("kept");
-    assert_eq!(
-        sessions.find([1; 32], time(0)).await.expect("an answer"),
-        None,
-        "deleted with the next"
-    );
+    assert_eq!(sessions.find([1; 32], time(0)).await.expect("an answer"), None, "deleted with the next");
     sessions.end([2; 32]).await.expect("ended");
     assert_eq!(sessions.find([2; 32], time(11)).await.expect("an answer"), None);
 }
@@ -158,10 +125,7 @@ pub async fn sessions_end_and_expire(store: &Store) {
 pub async fn session_ends_with_its_token(store: &Store) {
     give_access(store, "ann").await;
     let sessions = store.browser_sessions();
-    let opened = BrowserSession {
-        token: Some("ann".to_owned()),
-        ..session("ann", 0, 900)
-    };
+    let opened = BrowserSession { token: Some("ann".to_owned()), ..session("ann", 0, 900) };
     sessions.begin([7; 32], &opened).await.expect("kept");
     assert_eq!(sessions.find([7; 32], time(1)).await.expect("an answer"), Some(opened));
     store.tokens().revoke("ann", time(1)).await.expect("an answer");

@@ -57,10 +57,7 @@ impl Dataset {
         let qrels = judgement_file(&dir, split)?;
         let mut judged = read_judgements(&qrels)?;
         if judged.is_empty() {
-            bail!(
-                "{} has no judgement above 0, so there is nothing to measure",
-                qrels.display()
-            );
+            bail!("{} has no judgement above 0, so there is nothing to measure", qrels.display());
         }
         let queries_file = dir.join("queries.jsonl");
         let mut queries = read_queries(&queries_file, &mut judged)?;
@@ -73,12 +70,7 @@ impl Dataset {
         }
         queries.truncate(limit);
         let name = dir.file_name().map(|name| name.to_string_lossy().into_owned());
-        Ok(Self {
-            name: name.unwrap_or_else(|| "dataset".to_owned()),
-            corpus,
-            queries,
-            unknown_queries: judged.len(),
-        })
+        Ok(Self { name: name.unwrap_or_else(|| "dataset".to_owned()), corpus, queries, unknown_queries: judged.len() })
     }
 }
 
@@ -89,9 +81,8 @@ fn judgement_file(dir: &Path, split: &str) -> anyhow::Result<PathBuf> {
         return Ok(file);
     }
     let names = std::fs::read_dir(&folder).into_iter().flatten().flatten();
-    let mut splits: Vec<String> = names
-        .filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".tsv")?.to_owned()))
-        .collect();
+    let mut splits: Vec<String> =
+        names.filter_map(|entry| Some(entry.file_name().to_str()?.strip_suffix(".tsv")?.to_owned())).collect();
     splits.sort();
     if splits.is_empty() {
         bail!(
@@ -99,11 +90,7 @@ fn judgement_file(dir: &Path, split: &str) -> anyhow::Result<PathBuf> {
             file.display()
         );
     }
-    bail!(
-        "{} does not exist; choose with --split one of: {}",
-        file.display(),
-        splits.join(", ")
-    );
+    bail!("{} does not exist; choose with --split one of: {}", file.display(), splits.join(", "));
 }
 
 /// Judgements of each query that has a relevant document.
@@ -192,27 +179,11 @@ mod tests {
         let good = "{\"_id\":\"q1\",\"text\":\"one\"}\n";
         let header = "query-id\tcorpus-id\tscore\n";
         for (queries, qrels, told) in [
-            (
-                "{\"_id\":\"q1\"}\n",
-                "q1\td1\t1\n",
-                "queries.jsonl:1: expected a JSON object",
-            ),
-            (
-                "{\"_id\":\"q1\",\"text\":\" \"}\n",
-                "q1\td1\t1\n",
-                "queries.jsonl:1: the query `q1` is judged",
-            ),
+            ("{\"_id\":\"q1\"}\n", "q1\td1\t1\n", "queries.jsonl:1: expected a JSON object"),
+            ("{\"_id\":\"q1\",\"text\":\" \"}\n", "q1\td1\t1\n", "queries.jsonl:1: the query `q1` is judged"),
             (good, "q1 d1 1\n", "test.tsv:1: expected query id, document id"),
-            (
-                good,
-                "h\th\th\nq1\td1\tx\n",
-                "test.tsv:2: the relevance `x` is not a number",
-            ),
-            (
-                good,
-                "q1\td1\t0.5\n",
-                "test.tsv:1: the relevance `0.5` is not a whole number",
-            ),
+            (good, "h\th\th\nq1\td1\tx\n", "test.tsv:2: the relevance `x` is not a number"),
+            (good, "q1\td1\t0.5\n", "test.tsv:1: the relevance `0.5` is not a whole number"),
             (good, header, "has no judgement above 0"),
             (good, "q1\td1\t0\n", "has no judgement above 0"),
             (good, "q7\td1\t1\n", "are they of the same dataset?"),

@@ -88,10 +88,7 @@ mod tests {
     fn a_steady_difference_is_sure_and_a_scattered_one_is_not() {
         let steady: Vec<f64> = (0..100).map(|n| 0.1 + f64::from(n % 5) * 0.01).collect();
         let sure = Difference::of(&[steady], 1);
-        assert!(
-            (sure.mean - 0.12).abs() < 1e-9 && sure.low > 0.11 && sure.high < 0.13,
-            "{sure:?}"
-        );
+        assert!((sure.mean - 0.12).abs() < 1e-9 && sure.low > 0.11 && sure.high < 0.13, "{sure:?}");
         assert!(sure.p < 0.001 && sure.wins == 100, "{sure:?}");
 
         let scattered: Vec<f64> = (0..40).map(|n| if n % 2 == 0 { 0.52 } else { -0.5 }).collect();

@@ -18,10 +18,7 @@ impl Contender {
             (EmbedderChoice::None, Legs::Meaning) => {
                 bail!("ranking by meaning needs a model; choose --embedder minilm, static or the folder of one")
             }
-            (EmbedderChoice::None, _) | (_, Legs::Words) => Self {
-                embedder: EmbedderChoice::None,
-                legs: Legs::Words,
-            },
+            (EmbedderChoice::None, _) | (_, Legs::Words) => Self { embedder: EmbedderChoice::None, legs: Legs::Words },
             (embedder, legs) => Self { embedder, legs },
         })
     }

@@ -25,11 +25,7 @@ pub fn per_query(outcomes: &[Outcome]) -> impl Iterator<Item = Line<'_>> {
         let against = outcome.second.iter().flat_map(|round| &round.answers);
         let against = against.map(Some).chain(std::iter::repeat(None));
         let pairs = outcome.first.answers.iter().zip(against);
-        pairs.map(|(first, against)| Line {
-            dataset: &outcome.first.dataset,
-            first,
-            against,
-        })
+        pairs.map(|(first, against)| Line { dataset: &outcome.first.dataset, first, against })
     })
 }
 
@@ -46,9 +42,7 @@ pub fn write_lines<T: Serialize>(path: &Path, lines: impl Iterator<Item = T>) ->
 /// `query Q0 document rank score tag`. Tools sort by the score, so it is made of the rank: equal
 /// scores would be put in another order than was measured.
 pub fn trec_run(path: &Path, answers: &[Answered]) -> anyhow::Result<()> {
-    let ids = answers
-        .iter()
-        .flat_map(|answer| answer.found.iter().chain([&answer.query]));
+    let ids = answers.iter().flat_map(|answer| answer.found.iter().chain([&answer.query]));
     if let Some(id) = ids.into_iter().find(|id| id.contains(char::is_whitespace)) {
         bail!("the id `{id}` has white space in it, which a TREC run cannot hold; use --per-query instead");
     }

@@ -59,21 +59,11 @@ fn answer(snapshot: &Snapshot, query: &Query, legs: Legs) -> anyhow::Result<Answ
         found.retain(|id| *id != query.id);
         found.truncate(LONG);
     }
-    Ok(Answered {
-        query: query.id.clone(),
-        scores: Scores::of(&found, &query.judged),
-        ms,
-        found,
-    })
+    Ok(Answered { query: query.id.clone(), scores: Scores::of(&found, &query.judged), ms, found })
 }
 
 fn find(snapshot: &Snapshot, text: &str, legs: Legs, limit: usize) -> anyhow::Result<Vec<String>> {
-    let ask = SearchRequest {
-        text,
-        limit,
-        filter: &Filter::default(),
-        legs,
-    };
+    let ask = SearchRequest { text, limit, filter: &Filter::default(), legs };
     let hits = snapshot.find(&ask)?;
     Ok(hits.into_iter().map(|hit| hit.id.key().to_owned()).collect())
 }

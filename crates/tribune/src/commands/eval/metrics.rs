@@ -56,11 +56,7 @@ pub struct Figures {
 
 impl Figures {
     pub fn new(scores: Scores, times: &[f64]) -> Self {
-        Self {
-            scores,
-            p50_ms: percentile(times, 50.0),
-            p99_ms: percentile(times, 99.0),
-        }
+        Self { scores, p50_ms: percentile(times, 50.0), p99_ms: percentile(times, 99.0) }
     }
 }
 
@@ -81,11 +77,7 @@ fn ndcg(ranked: &[String], judged: &Judgements) -> f64 {
 
 fn discounted(gains: impl Iterator<Item = i64>) -> f64 {
     let discounts = (2..).map(|rank| f64::from(rank).log2());
-    gains
-        .take(SHORT)
-        .zip(discounts)
-        .map(|(gain, discount)| gain as f64 / discount)
-        .sum()
+    gains.take(SHORT).zip(discounts).map(|(gain, discount)| gain as f64 / discount).sum()
 }
 
 fn recall(ranked: &[String], judged: &Judgements) -> f64 {
@@ -145,11 +137,7 @@ mod tests {
         let judged = judged(&[("a", 3), ("b", 1)]);
         assert_eq!(
             Scores::of(&ranked(&["a", "b", "z"]), &judged),
-            Scores {
-                ndcg_10: 1.0,
-                recall_100: 1.0,
-                mrr_10: 1.0
-            }
+            Scores { ndcg_10: 1.0, recall_100: 1.0, mrr_10: 1.0 }
         );
         assert_eq!(Scores::of(&ranked(&["y", "z"]), &judged), Scores::default());
         assert_eq!(Scores::of(&[], &judged), Scores::default());
@@ -159,10 +147,7 @@ mod tests {
     fn only_so_many_hits_count() {
         let hits: Vec<String> = (1..=101).map(|n| n.to_string()).collect();
         let eleventh = Scores::of(&hits, &judged(&[("11", 1)]));
-        assert_eq!(
-            (eleventh.ndcg_10, eleventh.mrr_10, eleventh.recall_100),
-            (0.0, 0.0, 1.0)
-        );
+        assert_eq!((eleventh.ndcg_10, eleventh.mrr_10, eleventh.recall_100), (0.0, 0.0, 1.0));
         assert_eq!(Scores::of(&hits, &judged(&[("101", 1)])).recall_100, 0.0);
         near(Scores::of(&hits, &judged(&[("10", 1)])).ndcg_10, 1.0 / 11f64.log2());
     }

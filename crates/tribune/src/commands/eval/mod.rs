@@ -47,20 +47,14 @@ fn datasets(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
     // A dataset brings its own documents, so the demo is not needed.
     let config = Config::load(named(common))?.map_or_else(Config::defaults, Ok)?;
     let model = args.embedder.as_deref().map(model_named).transpose()?;
-    let first = Contender::new(
-        model.unwrap_or_else(|| config.embedder.clone()),
-        legs_named(&args.legs)?,
-    )?;
+    let first = Contender::new(model.unwrap_or_else(|| config.embedder.clone()), legs_named(&args.legs)?)?;
     let second = args.against.as_deref().map(Contender::parse).transpose();
     let second = second.context("--against")?;
     if second.as_ref() == Some(&first) {
         bail!("--against names what is measured anyway; name another model or other legs");
     }
     // All of them before the first hour of work.
-    let datasets = args
-        .beir
-        .iter()
-        .map(|dir| Dataset::open(dir, &args.split, args.limit()));
+    let datasets = args.beir.iter().map(|dir| Dataset::open(dir, &args.split, args.limit()));
     let datasets = datasets.collect::<anyhow::Result<Vec<_>>>()?;
     let mut workshop = Workshop::new(&config.data_dir, args.fresh)?;
     let outcomes = datasets
@@ -94,12 +88,7 @@ fn outcome(
     };
     let (first, notes) = round(first)?;
     let second = second.map(round).transpose()?;
-    let mut outcome = Outcome {
-        first,
-        second: second.map(|(second, _)| second),
-        difference: None,
-        notes,
-    };
+    let mut outcome = Outcome { first, second: second.map(|(second, _)| second), difference: None, notes };
     let differences = outcome.differences();
     outcome.difference = differences.map(|differences| Difference::of(&[differences], args.seed));
     Ok(outcome)
@@ -113,10 +102,7 @@ fn oddities(dataset: &Dataset, prepared: &Prepared) -> anyhow::Result<Vec<String
         notes.push(format!("{count} with the documents, such as: {first}"));
     }
     let judged = dataset.queries.iter().flat_map(|query| &query.judged);
-    let relevant: Vec<&String> = judged
-        .filter(|(_, relevance)| **relevance > 0)
-        .map(|(id, _)| id)
-        .collect();
+    let relevant: Vec<&String> = judged.filter(|(_, relevance)| **relevance > 0).map(|(id, _)| id).collect();
     let mut unknown: Vec<&str> = Vec::new();
     for document in &relevant {
         if !prepared.snapshot.holds(document)? {
@@ -131,9 +117,7 @@ fn oddities(dataset: &Dataset, prepared: &Prepared) -> anyhow::Result<Vec<String
     }
     if dataset.unknown_queries > 0 {
         let count = dataset.unknown_queries;
-        notes.push(format!(
-            "{count} judged queries are not in queries.jsonl and are left out"
-        ));
+        notes.push(format!("{count} judged queries are not in queries.jsonl and are left out"));
     }
     Ok(notes)
 }

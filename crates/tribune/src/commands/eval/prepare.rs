@@ -36,12 +36,7 @@ pub struct Prepared {
 
 impl Workshop {
     pub fn new(data_dir: &Path, fresh: bool) -> anyhow::Result<Self> {
-        Ok(Self {
-            data_dir: data_dir.join("eval"),
-            fresh,
-            made: HashSet::new(),
-            pool: Pool::for_background()?,
-        })
+        Ok(Self { data_dir: data_dir.join("eval"), fresh, made: HashSet::new(), pool: Pool::for_background()? })
     }
 
     pub fn prepare(&mut self, dataset: &Dataset, choice: &EmbedderChoice) -> anyhow::Result<Prepared> {
@@ -80,17 +75,9 @@ impl Workshop {
         let snapshot = source.published()?;
         let (passages, covered) = snapshot.coverage();
         if embedded.is_some() && covered < passages {
-            bail!(
-                "only {covered} of {passages} passages of {} got a vector; try again with --fresh",
-                dataset.name
-            );
+            bail!("only {covered} of {passages} passages of {} got a vector; try again with --fresh", dataset.name);
         }
-        Ok(Prepared {
-            snapshot,
-            dir,
-            indexed,
-            embedded,
-        })
+        Ok(Prepared { snapshot, dir, indexed, embedded })
     }
 }
 
@@ -99,8 +86,7 @@ fn lock(path: &Path, dataset: &str) -> anyhow::Result<File> {
     let file = File::create(path).with_context(|| format!("{} cannot be made", path.display()))?;
     if file.try_lock().is_err() {
         eprintln!("tribune: another evaluation is indexing {dataset}; waiting for it");
-        file.lock()
-            .with_context(|| format!("{} cannot be locked", path.display()))?;
+        file.lock().with_context(|| format!("{} cannot be locked", path.display()))?;
     }
     Ok(file)
 }

@@ -97,10 +97,7 @@ impl Round {
     }
 
     fn times_line(&self) -> String {
-        let mut text = format!(
-            "{} ({}): indexed in {:.2} s",
-            self.dataset, self.embedder, self.index_secs
-        );
+        let mut text = format!("{} ({}): indexed in {:.2} s", self.dataset, self.embedder, self.index_secs);
         if let Some(model) = &self.model {
             let passages = plural(self.embedded, "passage");
             text.push_str(&format!(", {passages} embedded by {model} in {:.2} s", self.embed_secs));
@@ -197,10 +194,7 @@ impl Report {
             rows.push(row(&round.dataset, round, counts, &round.figures));
         }
         if let [first, _, ..] = self.outcomes.as_slice() {
-            for (round, figures) in first
-                .rounds()
-                .zip(std::iter::once(&self.mean.first).chain(&self.mean.second))
-            {
+            for (round, figures) in first.rounds().zip(std::iter::once(&self.mean.first).chain(&self.mean.second)) {
                 rows.push(row("mean", round, Default::default(), figures));
             }
         }
@@ -211,11 +205,7 @@ impl Report {
 fn row(name: &str, round: &Round, counts: [String; 3], figures: &Figures) -> Vec<String> {
     let mut row = vec![name.to_owned(), round.embedder.clone(), round.legs.to_owned()];
     row.extend(counts);
-    let Scores {
-        ndcg_10,
-        recall_100,
-        mrr_10,
-    } = figures.scores;
+    let Scores { ndcg_10, recall_100, mrr_10 } = figures.scores;
     row.extend([ndcg_10, recall_100, mrr_10].map(|score| format!("{score:.4}")));
     row.extend([figures.p50_ms, figures.p99_ms].map(|ms| format!("{ms:.2}")));
     row

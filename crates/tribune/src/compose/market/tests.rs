@@ -111,9 +111,7 @@ async fn a_market_that_is_quiet_can_be_traded() {
     }
     let tool = tools.lookup("binance_place_order").expect("the tool");
     let order = json!({"symbol": "BTCUSDT", "side": "BUY", "type": "MARKET", "quote_quantity": "50"});
-    let arguments = tool
-        .prepare(order.as_object().cloned().expect("an object"))
-        .expect("arguments");
+    let arguments = tool.prepare(order.as_object().cloned().expect("an object")).expect("arguments");
     let preview = tool.tool().call(arguments, &call()).await.expect("a preview");
     let preview: Value = serde_json::from_str(preview.json()).expect("JSON");
     assert_eq!(preview["status"], "preview");

@@ -19,25 +19,15 @@ fn chat_calls_tools_and_stores_answer() {
     assert_eq!(me.titles(), ["Water the tomatoes"]);
 
     let completed = me.chat("Complete the tomatoes");
-    let tools: Vec<&Value> = completed["tool_calls"]
-        .as_array()
-        .expect("calls")
-        .iter()
-        .map(|call| &call["tool"])
-        .collect();
+    let tools: Vec<&Value> =
+        completed["tool_calls"].as_array().expect("calls").iter().map(|call| &call["tool"]).collect();
     assert_eq!(tools, ["list_tasks", "complete_task"]);
-    assert_eq!(
-        completed["conversation_id"], added["conversation_id"],
-        "a moment later it goes on"
-    );
+    assert_eq!(completed["conversation_id"], added["conversation_id"], "a moment later it goes on");
     assert_eq!(me.call("list_tasks", &json!({"status": "completed"}))["total"], 1);
 
     let found = me.chat("Find beans");
     assert_eq!(found["citations"][0]["title"], "Runner beans");
-    assert_eq!(
-        found["citations"][0]["url"],
-        format!("{}/data/docs:beans.md", server.url)
-    );
+    assert_eq!(found["citations"][0]["url"], format!("{}/data/docs:beans.md", server.url));
 
     // The model got the instructions, the history, and the question once.
     let sent = model.asked().last().expect("a request")["messages"].clone();
@@ -57,12 +47,7 @@ fn chat_calls_tools_and_stores_answer() {
     assert_eq!(listed[0]["message_count"], 6);
     assert_eq!(listed[0]["preview"], "Add Water the tomatoes");
     let messages = me.get(&format!("/conversations/{id}/messages")).json();
-    let roles: Vec<&str> = messages
-        .as_array()
-        .expect("messages")
-        .iter()
-        .map(|m| text(&m["role"]))
-        .collect();
+    let roles: Vec<&str> = messages.as_array().expect("messages").iter().map(|m| text(&m["role"])).collect();
     assert_eq!(roles, ["user", "assistant", "user", "assistant", "user", "assistant"]);
 
     // Page by page, from the end.
@@ -77,24 +62,14 @@ fn chat_calls_tools_and_stores_answer() {
     }
     assert_eq!(Value::from(seen), messages);
 
-    let other = me
-        .post("/chat", &json!({"message": "Hi", "new_conversation": true}))
-        .json();
+    let other = me.post("/chat", &json!({"message": "Hi", "new_conversation": true})).json();
     assert_ne!(other["conversation_id"], added["conversation_id"]);
     assert_eq!(other["tool_calls"], Value::Null);
-    let back = me
-        .post("/chat", &json!({"message": "Hi", "conversation_id": id}))
-        .json();
+    let back = me.post("/chat", &json!({"message": "Hi", "conversation_id": id})).json();
     assert_eq!(back["conversation_id"], json!(id));
     let first = me.get("/conversations?limit=1");
     assert!(first.header("link").contains("rel=\"next\""), "{:?}", first.headers);
-    let next = first
-        .header("link")
-        .trim_start_matches('<')
-        .split('>')
-        .next()
-        .expect("an address")
-        .to_owned();
+    let next = first.header("link").trim_start_matches('<').split('>').next().expect("an address").to_owned();
     assert_eq!(me.get(&next).json()[0]["id"], other["conversation_id"]);
 }
 
@@ -104,11 +79,7 @@ fn chat_answer_is_streamed() {
     let server = server(&model);
     let ask = |message: &str| {
         let body = json!({"message": message}).to_string();
-        let answer = server.post(
-            "/chat",
-            &[("accept", "text/event-stream"), ("x-correlation-id", "abc-1")],
-            &body,
-        );
+        let answer = server.post("/chat", &[("accept", "text/event-stream"), ("x-correlation-id", "abc-1")], &body);
         assert_eq!(answer.header("x-correlation-id"), "abc-1");
         assert_eq!(answer.header("content-type"), "text/event-stream");
         events(&answer.body)
@@ -117,11 +88,7 @@ fn chat_answer_is_streamed() {
     let names: Vec<&str> = told.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names[..3], ["started", "tool_start", "tool_end"], "{names:?}");
     assert_eq!(names.last(), Some(&"answer"));
-    let deltas: String = told
-        .iter()
-        .filter(|(name, _)| name == "delta")
-        .map(|(_, data)| text(&data["text"]))
-        .collect();
+    let deltas: String = told.iter().filter(|(name, _)| name == "delta").map(|(_, data)| text(&data["text"])).collect();
     let (_, answer) = told.last().expect("an answer");
     assert_eq!(text(&answer["message"]), deltas);
     assert_eq!(answer["conversation_id"], told[0].1["conversation_id"]);
@@ -129,10 +96,7 @@ fn chat_answer_is_streamed() {
     assert_eq!(told[2].1["success"], true);
     let failed = ask("Fail");
     let (name, error) = failed.last().expect("an event");
-    assert_eq!(
-        (name.as_str(), &error["error"]["code"]),
-        ("error", &json!("unavailable"))
-    );
+    assert_eq!((name.as_str(), &error["error"]["code"]), ("error", &json!("unavailable")));
 }
 
 #[test]
@@ -172,10 +136,7 @@ fn invalid_chat_request_is_explained() {
         (json!({"message": 7}), 400),
         (json!({"message": "x", "user_id": "ann"}), 400),
         (json!({"message": "x", "conversation_id": "7"}), 400),
-        (
-            json!({"message": "x", "conversation_id": "00000000-0000-7000-8000-000000000000"}),
-            404,
-        ),
+        (json!({"message": "x", "conversation_id": "00000000-0000-7000-8000-000000000000"}), 404),
         (json!({"message": "x".repeat(100_000)}), 413),
     ] {
         let answer = me.post("/chat", &body);
@@ -185,12 +146,9 @@ fn invalid_chat_request_is_explained() {
     assert_eq!(me.get("/conversations").json(), json!([]), "nothing of it is kept");
     assert!(model.asked().is_empty(), "nothing of it reaches the model");
     assert_eq!(me.post("/chat", &json!({"message": "ä".repeat(4000)})).status, 200);
-    for address in [
-        "/conversations?limit=0",
-        "/conversations?limit=x",
-        "/conversations?after=x",
-        "/conversations/x/messages",
-    ] {
+    for address in
+        ["/conversations?limit=0", "/conversations?limit=x", "/conversations?after=x", "/conversations/x/messages"]
+    {
         let answer = me.get(address);
         assert!(matches!(answer.status, 400 | 404), "{address}: {}", answer.body);
     }
@@ -203,50 +161,30 @@ fn destructive_call_waits_for_confirmation() {
     let me = Person::local(&server);
     me.add("Water the tomatoes");
     let asked = me.chat("Delete the tomatoes");
-    let last = asked["tool_calls"]
-        .as_array()
-        .expect("calls")
-        .last()
-        .expect("a call")
-        .clone();
+    let last = asked["tool_calls"].as_array().expect("calls").last().expect("a call").clone();
     assert_eq!(
         (&last["tool"], &last["success"], &last["needs_confirmation"]),
         (&json!("delete_task"), &json!(false), &json!(true))
     );
     assert_eq!(me.titles(), ["Water the tomatoes"]);
     me.chat("No");
-    assert_eq!(
-        me.titles(),
-        ["Water the tomatoes"],
-        "no means no, whatever the model makes of it"
-    );
+    assert_eq!(me.titles(), ["Water the tomatoes"], "no means no, whatever the model makes of it");
     me.chat("Delete the tomatoes");
     let done = me.chat("Yes");
-    assert_eq!(
-        done["tool_calls"].as_array().expect("calls").last().expect("a call")["success"],
-        true,
-        "{done}"
-    );
+    assert_eq!(done["tool_calls"].as_array().expect("calls").last().expect("a call")["success"], true, "{done}");
     assert_eq!(me.titles(), Vec::<String>::new());
 }
 
 #[test]
 fn turns_beyond_the_limit_are_refused() {
     let model = Model::start(task_manager);
-    let server = TestServer::builder()
-        .documents(&sample())
-        .tables(&format!("{}max_turns = 2", model.table()))
-        .start();
+    let server = TestServer::builder().documents(&sample()).tables(&format!("{}max_turns = 2", model.table())).start();
     let me = Person::local(&server);
     std::thread::scope(|scope| {
         let slow = scope.spawn(|| me.chat("Slow"));
         wait_for("the model to be asked", || !model.asked().is_empty());
         let refused = me.post("/chat", &json!({"message": "Hi"}));
-        assert_eq!(
-            refused.status, 429,
-            "half of the places are one user's: {}",
-            refused.body
-        );
+        assert_eq!(refused.status, 429, "half of the places are one user's: {}", refused.body);
         assert_eq!(Person::new(&server, "ann").chat("Hi")["message"], "Hello.");
         model.release();
         slow.join().expect("answered");

@@ -18,19 +18,11 @@ fn terminal_chat_works() {
     assert!(out.starts_with("Done: "), "{out}");
     assert!(err.contains("add_task done"), "{err}");
     let me = Person::local(&server);
-    assert_eq!(
-        me.titles(),
-        ["Mow the lawn"],
-        "it is the local user's, in the same database"
-    );
+    assert_eq!(me.titles(), ["Mow the lawn"], "it is the local user's, in the same database");
     let (out, _) = tribune(&server, &["chat", "--json", "Complete the lawn"]);
     let answer: Value = serde_json::from_str(&out).expect("JSON");
     assert_eq!(answer["tool_calls"][1]["tool"], "complete_task");
-    assert_eq!(
-        me.get("/conversations").json()[0]["message_count"],
-        4,
-        "both went into one conversation"
-    );
+    assert_eq!(me.get("/conversations").json()[0]["message_count"], 4, "both went into one conversation");
 
     // Through a pipe, the last message decides the exit code.
     let mut child = std::process::Command::new(crate::support::binary())
@@ -42,26 +34,14 @@ fn terminal_chat_works() {
         .spawn()
         .expect("the binary starts");
     let mut stdin = child.stdin.take().expect("standard input");
-    stdin
-        .write_all(b"/new\nHi there\n/history\n/tools\n/nothing\nFail now\nHi again\n")
-        .expect("written");
+    stdin.write_all(b"/new\nHi there\n/history\n/tools\n/nothing\nFail now\nHi again\n").expect("written");
     drop(stdin);
     let ended = child.wait_with_output().expect("ended");
-    let (out, err) = (
-        String::from_utf8_lossy(&ended.stdout),
-        String::from_utf8_lossy(&ended.stderr),
-    );
+    let (out, err) = (String::from_utf8_lossy(&ended.stdout), String::from_utf8_lossy(&ended.stderr));
     assert!(ended.status.success(), "{out}{err}");
-    assert_eq!(
-        out.matches("Hello.").count(),
-        3,
-        "two answers, and one in the history: {out}"
-    );
+    assert_eq!(out.matches("Hello.").count(), 3, "two answers, and one in the history: {out}");
     assert!(out.contains("You: Hi there") && out.contains("delete_task: "), "{out}");
-    assert!(
-        err.contains("There is no /nothing") && err.contains("tribune: "),
-        "{err}"
-    );
+    assert!(err.contains("There is no /nothing") && err.contains("tribune: "), "{err}");
     assert_eq!(me.get("/conversations").json().as_array().expect("a list").len(), 2);
 }
 
@@ -110,25 +90,16 @@ fn agent_works_with_aimock() {
     let model = Aimock::start(&["talk.json"]);
     let server = TestServer::builder()
         .documents(&sample())
-        .tables(&format!(
-            "[agent]\nbase_url = \"{}\"\nmodel = \"gpt-4o-mini\"\n",
-            model.url
-        ))
+        .tables(&format!("[agent]\nbase_url = \"{}\"\nmodel = \"gpt-4o-mini\"\n", model.url))
         .start();
     let me = Person::local(&server);
     me.add("Buy milk");
     let answer = me.chat("how many tasks do I have?");
     assert_eq!(answer["message"], "You have two tasks.", "so it was told to say");
-    assert_eq!(
-        answer["tool_calls"][0]["result_preview"], "1 task",
-        "but the tool told the truth"
-    );
+    assert_eq!(answer["tool_calls"][0]["result_preview"], "1 task", "but the tool told the truth");
     let body = json!({"message": "Please say hello"}).to_string();
     let streamed = server.post("/chat", &[("accept", "text/event-stream")], &body);
     let told = events(&streamed.body);
     assert!(told.iter().filter(|(name, _)| name == "delta").count() > 1, "{told:?}");
-    assert_eq!(
-        told.last().expect("an answer").1["message"],
-        "Hello! I can help you with your tasks."
-    );
+    assert_eq!(told.last().expect("an answer").1["message"], "Hello! I can help you with your tasks.");
 }

@@ -15,13 +15,7 @@ use crate::support::{PATIENCE, TestServer, sample, text, wait_for};
 
 #[test]
 fn failed_model_is_reported_nothing_stored() {
-    let replies = [
-        Reply::Fails(401),
-        Reply::Fails(500),
-        Reply::Garbage,
-        Reply::BreaksOff,
-        Reply::Says(String::new()),
-    ];
+    let replies = [Reply::Fails(401), Reply::Fails(500), Reply::Garbage, Reply::BreaksOff, Reply::Says(String::new())];
     let model = Model::start(move |asked| replies[asked.question().parse::<usize>().unwrap_or(0)].clone());
     let server = server(&model);
     let me = Person::local(&server);
@@ -69,9 +63,7 @@ fn disconnected_caller_finds_answer_once() {
     model.release();
     let again = me.post("/chat", &json!({"message": "Slow", "request_id": id}));
     assert!(matches!(again.status, 200 | 503), "{}", again.body);
-    wait_for("the answer to be kept", || {
-        me.get("/conversations").json()[0]["message_count"] == 2
-    });
+    wait_for("the answer to be kept", || me.get("/conversations").json()[0]["message_count"] == 2);
     let kept = me.post("/chat", &json!({"message": "Slow", "request_id": id})).json();
     assert_eq!(kept["message"], "Good things take time.");
     assert_eq!(model.asked().len(), 1, "the model was asked once");
@@ -91,20 +83,13 @@ fn conversations_are_hidden_from_other_users() {
         let answer = other.post("/chat", &json!({"message": "And?", "conversation_id": id}));
         assert_eq!(answer.status, 404, "{}", answer.body);
         // A manipulated model has no argument to name another user.
-        let shown = other
-            .post(
-                "/chat",
-                &json!({"message": "Show me the tasks of user ann", "new_conversation": true}),
-            )
-            .json();
+        let shown =
+            other.post("/chat", &json!({"message": "Show me the tasks of user ann", "new_conversation": true})).json();
         assert_eq!(shown["tool_calls"][0]["success"], false, "{shown}");
         assert_eq!(shown["tool_calls"][1]["success"], true, "{shown}");
         assert!(!shown.to_string().contains("eulogy"), "{shown}");
     }
-    let sent = model
-        .asked()
-        .into_iter()
-        .filter(|asked| asked.to_string().contains("tasks of user ann"));
+    let sent = model.asked().into_iter().filter(|asked| asked.to_string().contains("tasks of user ann"));
     for asked in sent {
         assert!(!asked.to_string().contains("eulogy"), "the model never sees it either");
     }
@@ -114,12 +99,8 @@ fn conversations_are_hidden_from_other_users() {
 #[test]
 fn chat_text_is_not_logged() {
     let model = Model::start(task_manager);
-    let mut server = TestServer::builder()
-        .documents(&sample())
-        .tables(&model.table())
-        .arg("--log")
-        .arg("debug")
-        .start();
+    let mut server =
+        TestServer::builder().documents(&sample()).tables(&model.table()).arg("--log").arg("debug").start();
     let me = Person::local(&server);
     me.chat("Add zanzibarcanary");
     assert_eq!(me.post("/chat", &json!({"message": "Fail zanzibarcanary"})).status, 503);
@@ -140,10 +121,7 @@ struct Acknowledged {
 /// Writes until the server is gone.
 fn write_until_killed(address: &str, name: &str, written: &AtomicUsize) -> Acknowledged {
     let mut acknowledged = Acknowledged::default();
-    let agent: ureq::Agent = ureq::Agent::config_builder()
-        .timeout_global(Some(PATIENCE))
-        .build()
-        .into();
+    let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).build().into();
     for number in 0.. {
         let question = format!("Add {name} {number}");
         let body = json!({"message": question, "new_conversation": true}).to_string();
@@ -155,9 +133,7 @@ fn write_until_killed(address: &str, name: &str, written: &AtomicUsize) -> Ackno
         };
         let answer: Value = serde_json::from_str(&answer).expect("JSON");
         acknowledged.tasks.push(format!("{name} {number}"));
-        acknowledged
-            .questions
-            .push((question, text(&answer["conversation_id"]).to_owned()));
+        acknowledged.questions.push((question, text(&answer["conversation_id"]).to_owned()));
         written.fetch_add(1, Ordering::SeqCst);
     }
     acknowledged
@@ -202,19 +178,9 @@ fn killed_server_keeps_every_acknowledged_write() {
     let mut kept = HashSet::new();
     let mut cursor = Value::Null;
     loop {
-        let arguments = if cursor.is_null() {
-            json!({"limit": 100})
-        } else {
-            json!({"limit": 100, "cursor": cursor})
-        };
+        let arguments = if cursor.is_null() { json!({"limit": 100}) } else { json!({"limit": 100, "cursor": cursor}) };
         let page = me.call("list_tasks", &arguments);
-        kept.extend(
-            page["tasks"]
-                .as_array()
-                .expect("tasks")
-                .iter()
-                .map(|task| text(&task["title"]).to_owned()),
-        );
+        kept.extend(page["tasks"].as_array().expect("tasks").iter().map(|task| text(&task["title"]).to_owned()));
         cursor = page["next_cursor"].clone();
         if cursor.is_null() {
             break;

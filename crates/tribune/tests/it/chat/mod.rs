@@ -10,10 +10,7 @@ use crate::model::{Model, ModelRequest, Reply, calls, says};
 use crate::support::{Answer, TestServer, sample};
 
 fn server(model: &Model) -> TestServer {
-    TestServer::builder()
-        .documents(&sample())
-        .tables(&model.table())
-        .start()
+    TestServer::builder().documents(&sample()).tables(&model.table()).start()
 }
 
 /// A model that adds, lists, completes and deletes a task.
@@ -48,9 +45,6 @@ fn events(body: &str) -> Vec<(String, Value)> {
 
 /// The next page of a list, from its `Link` header; empty at the end.
 fn next_page(page: &Answer) -> String {
-    let link = page
-        .header("link")
-        .strip_prefix('<')
-        .and_then(|link| link.split_once('>'));
+    let link = page.header("link").strip_prefix('<').and_then(|link| link.split_once('>'));
     link.map(|(next, _)| next.to_owned()).unwrap_or_default()
 }

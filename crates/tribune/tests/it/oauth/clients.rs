@@ -46,9 +46,7 @@ fn signs_in_behind_nginx(path: &str) {
         "server {{ listen 127.0.0.2:{port}; location {path}/ {{ proxy_pass http://127.0.0.1:{port}/; proxy_set_header Host $http_host; proxy_set_header X-Forwarded-For $remote_addr; proxy_buffering off; }} }}"
     );
     let _nginx = Nginx::start(server.dir.path(), &site);
-    crate::support::wait_for("nginx to listen", || {
-        std::net::TcpStream::connect(("127.0.0.2", port)).is_ok()
-    });
+    crate::support::wait_for("nginx to listen", || std::net::TcpStream::connect(("127.0.0.2", port)).is_ok());
     let client = Client::python("py-mcp2", "python_oauth.py");
     client.check(None, &format!("{public}/mcp"), &["ann", PASSWORD]);
 }

@@ -67,11 +67,7 @@ impl<'s> Host<'s> {
         let id = registered.json()["client_id"].as_str().expect("an id").to_owned();
         let again = server.post("/oauth/register", &[], &metadata.to_string()).json();
         assert_eq!(again["client_id"], id.as_str(), "registering again gives the same id");
-        Self {
-            server,
-            id,
-            cookie: sign_in(server, "ann", PASSWORD).expect("signed in"),
-        }
+        Self { server, id, cookie: sign_in(server, "ann", PASSWORD).expect("signed in") }
     }
 
     fn address(&self, changes: &[(&str, &str)]) -> String {
@@ -174,10 +170,7 @@ fn program_gets_the_access_that_is_allowed() {
         )
     );
     let tokens = host.tokens("read tasks");
-    assert_eq!(
-        (&tokens["token_type"], &tokens["scope"]),
-        (&json!("Bearer"), &json!("read tasks"))
-    );
+    assert_eq!((&tokens["token_type"], &tokens["scope"]), (&json!("Bearer"), &json!("read tasks")));
     let ann = host.with(&tokens["access_token"]);
     ann.add("Mow the lawn");
     assert_eq!(ann.titles(), ["Mow the lawn"]);
@@ -188,12 +181,7 @@ fn program_gets_the_access_that_is_allowed() {
 fn metadata_is_at_every_address_and_the_same() {
     let server = issuing("");
     let get = |path: &str| server.get(path, &[("origin", "https://inspector.example")]);
-    for (path, resource) in [
-        ("", "/mcp"),
-        ("/mcp", "/mcp"),
-        ("/mcp/research", "/mcp/research"),
-        ("/sse", "/sse"),
-    ] {
+    for (path, resource) in [("", "/mcp"), ("/mcp", "/mcp"), ("/mcp/research", "/mcp/research"), ("/sse", "/sse")] {
         let found = get(&format!("/.well-known/oauth-protected-resource{path}"));
         assert_eq!(found.status, 200, "{path}: {}", found.body);
         let found = found.json();
@@ -233,10 +221,7 @@ fn code_works_once_and_for_its_program_alone() {
     crate::support::wait_for("the end of what a copied code gave", || {
         ann.modern("tools/list", json!({})).status == 401
     });
-    assert_eq!(
-        error(&host.refresh(&tokens["refresh_token"])),
-        (400, "invalid_grant".to_owned())
-    );
+    assert_eq!(error(&host.refresh(&tokens["refresh_token"])), (400, "invalid_grant".to_owned()));
 }
 
 #[test]
@@ -271,15 +256,8 @@ fn wrong_requests_for_access_are_refused() {
         assert_eq!(query_of(back, "iss").as_deref(), Some(server.url.as_str()));
     }
     let denied = host.decide("deny", &[]);
-    assert_eq!(
-        query_of(denied.header("location"), "error").as_deref(),
-        Some("access_denied")
-    );
-    let headers = [
-        ("cookie", host.cookie.as_str()),
-        FORM,
-        ("origin", "http://localhost:3000"),
-    ];
+    assert_eq!(query_of(denied.header("location"), "error").as_deref(), Some("access_denied"));
+    let headers = [("cookie", host.cookie.as_str()), FORM, ("origin", "http://localhost:3000")];
     let foreign = server.post_once(&host.address(&[]), &headers, "decision=allow");
     assert_eq!(foreign.status, 403, "a page on another port");
     let nobody = server.post_once(&host.address(&[]), &[FORM], "decision=allow");
@@ -294,16 +272,9 @@ fn refresh_tokens_rotate_and_survive_a_restart() {
         (host.tokens("read"), host.id)
     };
     server = server.restart();
-    let host = Host {
-        server: &server,
-        id,
-        cookie: String::new(),
-    };
+    let host = Host { server: &server, id, cookie: String::new() };
     // From two addresses at once.
-    let (one, other) = (
-        host.refresh(&first["refresh_token"]),
-        host.refresh(&first["refresh_token"]),
-    );
+    let (one, other) = (host.refresh(&first["refresh_token"]), host.refresh(&first["refresh_token"]));
     assert_eq!((one.status, other.status), (200, 200), "{} {}", one.body, other.body);
     for tokens in [one.json(), other.json()] {
         assert_ne!(tokens["refresh_token"], first["refresh_token"]);
@@ -314,9 +285,7 @@ fn refresh_tokens_rotate_and_survive_a_restart() {
     assert_eq!(server.post("/oauth/revoke", &[FORM], &fields).status, 200);
     assert_eq!(server.post("/oauth/revoke", &[FORM], "token=unknown").status, 200);
     let ann = host.with(&other.json()["access_token"]);
-    crate::support::wait_for("the end of the grant", || {
-        ann.modern("tools/list", json!({})).status == 401
-    });
+    crate::support::wait_for("the end of the grant", || ann.modern("tools/list", json!({})).status == 401);
     assert_eq!(error(&host.refresh(&other.json()["refresh_token"])).1, "invalid_grant");
 }
 
@@ -329,10 +298,7 @@ fn missing_scope_is_named_and_a_write_starts_the_sign_in() {
     let refused = reader.modern("tools/call", call.clone());
     assert_eq!(refused.status, 403, "{}", refused.body);
     let challenge = refused.header("www-authenticate");
-    assert!(
-        challenge.contains("error=\"insufficient_scope\"") && challenge.contains("scope=\"tasks\""),
-        "{challenge}"
-    );
+    assert!(challenge.contains("error=\"insufficient_scope\"") && challenge.contains("scope=\"tasks\""), "{challenge}");
     assert_eq!(reader.call("search", &json!({"query": "lawn"}))["results"], json!([]));
     // Who has no token sees what there is, and how to get at it.
     let stranger = Person::stranger(&server);
@@ -347,13 +313,8 @@ fn missing_scope_is_named_and_a_write_starts_the_sign_in() {
     assert_eq!(schemes("search"), json!([{"type": "noauth"}, needs("read")]));
     assert_eq!(schemes("add_task"), json!([needs("tasks")]));
     let refused = stranger.modern("tools/call", call).json();
-    let challenge = refused["result"]["_meta"]["mcp/www_authenticate"][0]
-        .as_str()
-        .unwrap_or_default();
-    assert!(
-        refused["result"]["isError"] == true && challenge.contains("resource_metadata="),
-        "{refused}"
-    );
+    let challenge = refused["result"]["_meta"]["mcp/www_authenticate"][0].as_str().unwrap_or_default();
+    assert!(refused["result"]["isError"] == true && challenge.contains("resource_metadata="), "{refused}");
     assert!(challenge.contains("scope=\"tasks\""), "{challenge}");
 }
 
@@ -383,10 +344,7 @@ fn program_is_known_by_its_document() {
     let page = server.get(&host.address(&[]), &[("cookie", &host.cookie), ("accept", "text/html")]);
     assert!(page.body.contains("Described &lt;b&gt;"), "{}", page.body);
     let policy = page.header("content-security-policy");
-    assert!(
-        policy.contains("form-action 'self' http://127.0.0.1:33418;"),
-        "{policy}"
-    );
+    assert!(policy.contains("form-action 'self' http://127.0.0.1:33418;"), "{policy}");
     let ann = host.with(&host.tokens("read")["access_token"]);
     assert_eq!(ann.modern("tools/list", json!({})).status, 200);
     // The document of another address is not this program's.
@@ -416,12 +374,7 @@ fn session_ends_at_sign_out_and_with_a_new_password() {
     assert_eq!((reads(&one), reads(&other)), (401, 200));
     // A session's secret is no token.
     let (_, secret) = other.split_once('=').expect("a pair");
-    assert_eq!(
-        Person::with_token(&server, secret)
-            .modern("tools/list", json!({}))
-            .status,
-        401
-    );
+    assert_eq!(Person::with_token(&server, secret).modern("tools/list", json!({})).status, 401);
     let file = server.config().with_file_name("password");
     fs::write(&file, "another password\n").expect("written");
     let file = file.display().to_string();
@@ -437,12 +390,7 @@ fn api_tokens_have_scopes_and_a_profile() {
         tribune(&server, &args).0.trim().to_owned()
     };
     let reader = Person::with_token(&server, &create(&["--scope", "read"]));
-    assert_eq!(
-        reader
-            .modern("tools/call", json!({"name": "list_tasks", "arguments": {}}))
-            .status,
-        403
-    );
+    assert_eq!(reader.modern("tools/call", json!({"name": "list_tasks", "arguments": {}})).status, 403);
     assert_eq!(reader.get("/conversations").status, 403);
     let token = create(&["--profile", "research"]);
     let headers = [("authorization", format!("Bearer {token}"))];
@@ -452,14 +400,8 @@ fn api_tokens_have_scopes_and_a_profile() {
     assert_eq!(server.get("/openapi.json", &headers).status, 403);
     let listed: Value = serde_json::from_str(&tribune(&server, &["token", "list", "--json"]).0).expect("JSON");
     assert_eq!(listed[0]["scopes"], json!(["read"]));
-    assert!(
-        listed[0]["expires_at"].is_string(),
-        "90 days unless said otherwise: {listed}"
-    );
-    let forever = tribune(
-        &server,
-        &["token", "create", "--user", "ann", "--expires", "never", "--json"],
-    );
+    assert!(listed[0]["expires_at"].is_string(), "90 days unless said otherwise: {listed}");
+    let forever = tribune(&server, &["token", "create", "--user", "ann", "--expires", "never", "--json"]);
     let forever: Value = serde_json::from_str(&forever.0).expect("JSON");
     assert_eq!(forever["expires_at"], Value::Null);
 }
@@ -474,14 +416,9 @@ fn administrators_are_members_of_their_group() {
     add_user(&server, "ann", &[]);
     let mut host = Host::new(&server);
     let at_admin = |person: &Person<'_>| {
-        let headers: Vec<(&str, &str)> = person
-            .headers
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
-            .collect();
-        server
-            .modern_with("/mcp/admin", "tools/list", json!({}), &headers)
-            .status
+        let headers: Vec<(&str, &str)> =
+            person.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        server.modern_with("/mcp/admin", "tools/list", json!({}), &headers).status
     };
     let ann = host.with(&host.tokens("read admin")["access_token"]);
     assert_eq!(at_admin(&ann), 403);

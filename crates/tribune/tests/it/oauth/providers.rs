@@ -36,21 +36,12 @@ impl Provider {
         let mut line = String::new();
         out.read_line(&mut line).expect("its address");
         let (url, _) = line.split_once(' ').expect("its address");
-        Self {
-            url: url.to_owned(),
-            resource,
-            child,
-            _out: out,
-        }
+        Self { url: url.to_owned(), resource, child, _out: out }
     }
 
     /// A signed token of the provider.
     fn token(&self, scope: &str, resource: &str) -> String {
-        let form = encoded(&[
-            ("grant_type", "client_credentials"),
-            ("scope", scope),
-            ("resource", resource),
-        ]);
+        let form = encoded(&[("grant_type", "client_credentials"), ("scope", scope), ("resource", resource)]);
         let answer = ureq::post(format!("{}/token", self.url))
             .header(FORM.0, FORM.1)
             .header("authorization", "Basic cm9ib3Q6cm9ib3Qtc2VjcmV0")
@@ -93,18 +84,11 @@ fn people_sign_in_at_a_provider() {
     client.check(None, &format!("{}/mcp", server.url), &["zoe", "any", "--provider"]);
     let (users, _) = crate::people::tribune(&server, &["user", "list", "--json"]);
     let users: serde_json::Value = serde_json::from_str(&users).expect("JSON");
-    assert_eq!(
-        (&users[0]["name"], &users[0]["signs_in"]),
-        (&json!("zoe@example.org"), &json!("provider"))
-    );
+    assert_eq!((&users[0]["name"], &users[0]["signs_in"]), (&json!("zoe@example.org"), &json!("provider")));
     // A sign-in that this browser did not begin.
     let foreign = server.get("/login/callback?code=x&state=y", &[]);
     assert_eq!(foreign.status, 401);
-    assert!(
-        foreign.body.contains("was not begun in this browser"),
-        "{}",
-        foreign.body
-    );
+    assert!(foreign.body.contains("was not begun in this browser"), "{}", foreign.body);
 }
 
 #[test]
@@ -128,29 +112,16 @@ fn tokens_of_another_issuer_are_checked() {
     let (claims, signature) = rest.split_once('.').expect("three parts");
     let other_key = stranger.token("read tasks", &provider.resource);
     for (what, token) in [
-        (
-            "another audience",
-            provider.token("read tasks", "http://127.0.0.1:1/mcp"),
-        ),
+        ("another audience", provider.token("read tasks", "http://127.0.0.1:1/mcp")),
         ("another issuer", other_key.clone()),
         // `{"alg":"none"}` and `{"alg":"HS256"}`
         ("no signature", format!("eyJhbGciOiJub25lIn0.{claims}.")),
-        (
-            "a signature of none",
-            format!("eyJhbGciOiJub25lIn0.{claims}.{signature}"),
-        ),
-        (
-            "a secret's signature",
-            format!("eyJhbGciOiJIUzI1NiJ9.{claims}.{signature}"),
-        ),
+        ("a signature of none", format!("eyJhbGciOiJub25lIn0.{claims}.{signature}")),
+        ("a secret's signature", format!("eyJhbGciOiJIUzI1NiJ9.{claims}.{signature}")),
         ("another signature", format!("{}A", &good[..good.len() - 1])),
         (
             "another's signature",
-            format!(
-                "{}.{}",
-                good.rsplit_once('.').expect("parts").0,
-                other_key.rsplit_once('.').expect("parts").1
-            ),
+            format!("{}.{}", good.rsplit_once('.').expect("parts").0, other_key.rsplit_once('.').expect("parts").1),
         ),
         ("cut", good[..good.len() / 2].to_owned()),
         ("long", format!("{good}{}", "A".repeat(20_000))),

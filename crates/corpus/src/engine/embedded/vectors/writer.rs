@@ -46,30 +46,15 @@ impl StoredRows {
         };
         let keys = append("keys", commit.rows * KEY_BYTES)?;
         let rows = append("rows", commit.rows * commit.dimensions)?;
-        let known = store
-            .keys(&commit)?
-            .iter()
-            .zip(0u32..)
-            .map(|(key, row)| (key.content, row))
-            .collect();
-        Ok(Self {
-            commit,
-            keys,
-            rows,
-            known,
-        })
+        let known = store.keys(&commit)?.iter().zip(0u32..).map(|(key, row)| (key.content, row)).collect();
+        Ok(Self { commit, keys, rows, known })
     }
 }
 
 impl VectorWriter {
     /// Appends rows and commits them.
     fn append(&mut self, batch: &[(u64, Vec<f32>)]) -> io::Result<()> {
-        let StoredRows {
-            commit,
-            keys,
-            rows,
-            known,
-        } = &mut self.rows;
+        let StoredRows { commit, keys, rows, known } = &mut self.rows;
         let mut new_keys = Vec::with_capacity(batch.len() * KEY_BYTES);
         let mut new_rows = Vec::with_capacity(batch.len() * commit.dimensions);
         let mut next = u32::try_from(commit.rows).map_err(io::Error::other)?;
@@ -82,10 +67,7 @@ impl VectorWriter {
             }
             known.insert(*content, next);
             let (row, scale) = tribune_embed::scan::quantise(vector);
-            let key = Key {
-                content: *content,
-                scale,
-            };
+            let key = Key { content: *content, scale };
             new_keys.extend(key.packed());
             new_rows.extend(row.iter().map(|value| value.cast_unsigned()));
             next += 1;
@@ -122,11 +104,8 @@ impl VectorWriter {
         }
         needed.sort_unstable();
         let old = self.store.vectors(self.rows.commit.clone())?;
-        let commit = Commit {
-            generation: self.rows.commit.generation + 1,
-            rows: needed.len(),
-            ..self.rows.commit.clone()
-        };
+        let commit =
+            Commit { generation: self.rows.commit.generation + 1, rows: needed.len(), ..self.rows.commit.clone() };
         let create = |ending: &str| File::create(self.store.file(commit.generation, ending)).map(io::BufWriter::new);
         let (mut keys, mut rows) = (create("keys")?, create("rows")?);
         for row in needed {

@@ -30,11 +30,7 @@ fn only_document_events_count() {
         (EventKind::Create(CreateKind::File), "/docs/4913", false),
         (EventKind::Create(CreateKind::Folder), "/docs/v1.2", true),
         (EventKind::Remove(RemoveKind::Folder), "/docs", true),
-        (
-            EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any)),
-            "/docs/a.md",
-            true,
-        ),
+        (EventKind::Modify(ModifyKind::Metadata(MetadataKind::Any)), "/docs/a.md", true),
     ] {
         let event = Event::new(kind).add_path(path.into());
         assert_eq!(relevance("/docs", false).of(&event), expected, "{kind:?} {path}");
@@ -64,10 +60,7 @@ async fn replaced_folder_is_watched_again() {
     let dir = tempfile::tempdir().expect("a folder");
     let docs = dir.path().join("docs");
     let mut changes = Changes::new(&docs, None, Formats::default());
-    assert!(
-        changes.look().await && matches!(changes.root, Root::Gone),
-        "gone, and reported once"
-    );
+    assert!(changes.look().await && matches!(changes.root, Root::Gone), "gone, and reported once");
     assert!(!changes.look().await);
     std::fs::create_dir(&docs).expect("made");
     assert!(changes.look().await && matches!(changes.root, Root::Watched { .. }));
@@ -89,10 +82,7 @@ async fn wait_for_event(changes: &Changes) {
 
 /// Forgets what was reported so far: one action may bring several events.
 async fn settle(changes: &Changes) {
-    while tokio::time::timeout(BURST_PAUSE, changes.signal.changed.notified())
-        .await
-        .is_ok()
-    {}
+    while tokio::time::timeout(BURST_PAUSE, changes.signal.changed.notified()).await.is_ok() {}
 }
 
 #[tokio::test]

@@ -45,11 +45,7 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<Question>> {
         if ids.is_empty() {
             bail!("no expected document; write the question, a tab, and the id of the document that answers it");
         }
-        questions.push(Question {
-            line: number,
-            text,
-            expected: ids,
-        });
+        questions.push(Question { line: number, text, expected: ids });
         Ok(())
     })?;
     if questions.is_empty() {
@@ -84,21 +80,14 @@ mod tests {
     }
 
     fn question(line: u64, text: &str, expected: &[&str]) -> Question {
-        Question {
-            line,
-            text: text.to_owned(),
-            expected: expected.iter().map(|id| (*id).to_owned()).collect(),
-        }
+        Question { line, text: text.to_owned(), expected: expected.iter().map(|id| (*id).to_owned()).collect() }
     }
 
     #[test]
     fn both_forms_are_read() {
         assert_eq!(
             list("# mine\nwho mended the pump\tnotes:pump.md\r\n\n{odd\ta.md\tb.md\ta.md\t\n").expect("read"),
-            [
-                question(2, "who mended the pump", &["notes:pump.md"]),
-                question(4, "{odd", &["a.md", "b.md"])
-            ]
+            [question(2, "who mended the pump", &["notes:pump.md"]), question(4, "{odd", &["a.md", "b.md"])]
         );
         assert_eq!(
             list(
@@ -115,19 +104,13 @@ mod tests {
             ("one\ta\ntwo\n", ":2: no expected document"),
             ("\ta\n", ":1: the question is empty"),
             ("{\"query\":\"one\",\"expected\":[]}\n", ":1: no expected document"),
-            (
-                "{\"query\":\"one\",\"expected\":[\"a\"]}\n{\"query\":1}\n",
-                ":2: expected a JSON object such as",
-            ),
+            ("{\"query\":\"one\",\"expected\":[\"a\"]}\n{\"query\":1}\n", ":2: expected a JSON object such as"),
             ("# nothing\n", "has no questions"),
         ] {
             let message = format!("{:#}", list(text).expect_err("refused"));
             assert!(message.contains(told), "{message}");
         }
         let message = format!("{:#}", read(Path::new("none.tsv")).expect_err("refused"));
-        assert!(
-            message.contains("none.tsv cannot be read; it is the list of questions"),
-            "{message}"
-        );
+        assert!(message.contains("none.tsv cannot be read; it is the list of questions"), "{message}");
     }
 }

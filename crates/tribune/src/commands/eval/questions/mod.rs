@@ -45,17 +45,10 @@ pub fn run(common: &Common, args: &Eval, file: &Path) -> anyhow::Result<ExitCode
     if profile.sources().is_empty() {
         bail!("there are no sources to ask; add a [[sources]] table to the configuration");
     }
-    let examiner = Examiner {
-        service: &service,
-        profile,
-    };
+    let examiner = Examiner { service: &service, profile };
     let outcome = Outcome {
         file: file.display().to_string(),
-        sources: profile
-            .sources()
-            .iter()
-            .map(|source| source.name().to_owned())
-            .collect(),
+        sources: profile.sources().iter().map(|source| source.name().to_owned()).collect(),
         asked: runtime()?.block_on(examiner.ask_all(&questions, file))?,
         notes,
     };
@@ -140,10 +133,7 @@ impl Examiner<'_> {
         match held.as_slice() {
             [] => Ok(Expected::new(text, false)),
             [only] => Ok(Expected::new(only, true)),
-            many => bail!(
-                "`{text}` is in more than one source; write which is meant: {}",
-                many.join(" or ")
-            ),
+            many => bail!("`{text}` is in more than one source; write which is meant: {}", many.join(" or ")),
         }
     }
 

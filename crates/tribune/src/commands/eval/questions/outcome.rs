@@ -20,10 +20,7 @@ pub struct Expected {
 
 impl Expected {
     pub fn new(id: &str, held: bool) -> Self {
-        Self {
-            id: id.to_owned(),
-            held,
-        }
+        Self { id: id.to_owned(), held }
     }
 }
 
@@ -193,11 +190,7 @@ mod tests {
     use super::*;
 
     fn asked(expected: &[Expected], found: &[&str]) -> Asked {
-        let question = Question {
-            line: 4,
-            text: "who".to_owned(),
-            expected: Vec::new(),
-        };
+        let question = Question { line: 4, text: "who".to_owned(), expected: Vec::new() };
         let found = found.iter().map(|id| (*id).to_owned()).collect();
         Asked::new(&question, expected.to_vec(), found, 1.0)
     }
@@ -209,31 +202,18 @@ mod tests {
             sources: vec!["n".to_owned()],
             asked: vec![
                 asked(&[Expected::new("n:a", true)], &["n:a", "n:b"]),
-                asked(
-                    &[Expected::new("n:a", true), Expected::new("n:a", true)],
-                    &["n:b", "n:a"],
-                ),
+                asked(&[Expected::new("n:a", true), Expected::new("n:a", true)], &["n:b", "n:a"]),
                 asked(&[Expected::new("n:c", true)], &["n:b"]),
                 asked(&[Expected::new("x", false)], &[]),
             ],
             notes: Vec::new(),
         };
         let json = outcome.json();
-        assert_eq!(
-            (&json["hits@1"], &json["hits@10"], &json["mrr@10"]),
-            (&json!(0.25), &json!(0.5), &json!(0.375))
-        );
-        assert_eq!(
-            json["misses"][0]["expected"],
-            json!([{"id": "n:a", "rank": 2, "held": true}])
-        );
+        assert_eq!((&json["hits@1"], &json["hits@10"], &json["mrr@10"]), (&json!(0.25), &json!(0.5), &json!(0.375)));
+        assert_eq!(json["misses"][0]["expected"], json!([{"id": "n:a", "rank": 2, "held": true}]));
         let text = outcome.readable();
-        for told in [
-            "n:a came as number 2",
-            "n:c is not among the first 50",
-            "x is in no source",
-            "nothing was found",
-        ] {
+        for told in ["n:a came as number 2", "n:c is not among the first 50", "x is in no source", "nothing was found"]
+        {
             assert!(text.contains(told), "{text}");
         }
     }
