@@ -64,8 +64,8 @@ export async function withBrowser(flags, work) {
   }
 }
 
-/** A page at one size and in one colour, for one visitor. */
-export async function openTab(browser, view) {
+/** A page at one size and in one colour, for one visitor. `signIn` is a link that signs the visitor in. */
+export async function openTab(browser, view, signIn) {
   const context = await browser.newContext({
     viewport: { width: view.width, height: view.height },
     colorScheme: view.scheme,
@@ -74,6 +74,7 @@ export async function openTab(browser, view) {
   });
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE);
+  if (signIn) await page.goto(signIn);
   return page;
 }
 

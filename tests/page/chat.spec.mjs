@@ -1,8 +1,8 @@
 // The chat page in a real browser, wide and narrow, light and dark.
 //
-//     node tests/page/chat.spec.mjs BASE_URL OUT_DIR MODEL_URL
+//     node tests/page/chat.spec.mjs BASE_URL OUT_DIR MODEL_URL SIGN_IN
 //
-// BASE_URL is a running Tribune for the local user with tasks, a source that has a document about beans, and a
+// BASE_URL is a running Tribune, and SIGN_IN the link that signs its local user in. It has tasks, a source that has a document about beans, and a
 // scripted model. OUT_DIR receives screenshots. CHROMIUM names another browser than /usr/bin/chromium.
 // Prints one line per check; the exit code is 0 only if all passed.
 //
@@ -33,8 +33,8 @@ const HOSTILE = [
 ].join('\n\n');
 const HOSTILE_AS_SHOWN = HOSTILE.replace('![p](https://evil.example/p.png)', 'p').replaceAll('**', '').replaceAll('\n\n', ' ');
 
-const [base, out, model] = process.argv.slice(2);
-assert(base && out && model, 'usage: node chat.spec.mjs BASE_URL OUT_DIR MODEL_URL');
+const [base, out, model, signIn] = process.argv.slice(2);
+assert(base && out && model && signIn, 'usage: node chat.spec.mjs BASE_URL OUT_DIR MODEL_URL SIGN_IN');
 const home = `${base.replace(/\/$/, '')}/`;
 
 /** What a person does in a tab. */
@@ -89,7 +89,7 @@ function isRefusal(message) {
 }
 
 async function checkView(browser, view) {
-  const page = await openTab(browser, view);
+  const page = await openTab(browser, view, signIn);
   const watch = new Watch(page, home, isRefusal);
   const visit = new Visit(page, view);
   for (const [name, work, colour] of CHECKS) {

@@ -2,7 +2,7 @@
 //
 //     node tests/page/pages.spec.mjs OUT_DIR PLAN
 //
-// PLAN is a JSON file with `base` and `pages`. Each page has a `name`, a `path`, and words that must be `seen` on it;
+// PLAN is a JSON file with `base`, `signIn` (a link that signs in) and `pages`. Each page has a `name`, a `path`, and words that must be `seen` on it;
 // `live`, `frozen`, `chart`, `hostile` and `passage` are further checks, `status` is the expected status if it is not 200.
 // `search` has a query and the id of its first result. OUT_DIR receives screenshots of all pages.
 // Prints one line per check; the exit code is 0 only if all passed.
@@ -215,7 +215,7 @@ async function checkTry(tab, view) {
 /** More live pages than a browser opens connections: all of them load, and all of them go on. */
 async function checkMany(browser, view) {
   await check(`${view.name}: eight live pages at once`, async () => {
-    const first = await openTab(browser, view);
+    const first = await openTab(browser, view, plan.signIn);
     const live = plan.pages.find((page) => page.live);
     const tabs = [first];
     while (tabs.length < 8) tabs.push(await first.context().newPage());
@@ -248,7 +248,7 @@ async function checkWithoutScripts(browser, view) {
 await mkdir(out, { recursive: true });
 await withBrowser([], async (browser) => {
   for (const view of VIEWS) {
-    const tab = await openTab(browser, view);
+    const tab = await openTab(browser, view, plan.signIn);
     const watch = new Watch(tab, plan.base, (message) => /status of (404|410)/.test(message.text()));
     const weight = new Weight(tab);
     for (const page of plan.pages) {

@@ -1,9 +1,9 @@
 // The chat page for a user who is not signed in, and without a configured model.
 //
-//     node tests/page/states.spec.mjs OUT_DIR SIGN_IN_URL TOKEN USER NO_MODEL_URL
+//     node tests/page/states.spec.mjs OUT_DIR SIGN_IN_URL TOKEN USER NO_MODEL_URL LINK
 //
-// SIGN_IN_URL is a Tribune that requires API tokens, and TOKEN belongs to USER. NO_MODEL_URL is one for the local user
-// without a model. Output and exit code as in chat.spec.mjs.
+// SIGN_IN_URL is a Tribune that requires API tokens, and TOKEN belongs to USER. NO_MODEL_URL is one
+// without a model, and LINK signs its local user in. Output and exit code as in chat.spec.mjs.
 
 import assert from 'node:assert/strict';
 import { mkdir } from 'node:fs/promises';
@@ -11,8 +11,8 @@ import { join } from 'node:path';
 
 import { VIEWS, Watch, check, finish, openTab, sound, withBrowser } from './browser.mjs';
 
-const [out, signIn, token, user, noModel] = process.argv.slice(2);
-assert(noModel, 'usage: node states.spec.mjs OUT_DIR SIGN_IN_URL TOKEN USER NO_MODEL_URL');
+const [out, signIn, token, user, noModel, link] = process.argv.slice(2);
+assert(link, 'usage: node states.spec.mjs OUT_DIR SIGN_IN_URL TOKEN USER NO_MODEL_URL LINK');
 const slashed = (address) => `${address.replace(/\/$/, '')}/`;
 
 async function checkSignIn(browser, view) {
@@ -65,7 +65,7 @@ async function checkCitation(browser, view) {
 }
 
 async function checkNoModel(browser, view) {
-  const page = await openTab(browser, view);
+  const page = await openTab(browser, view, link);
   const watch = new Watch(page, noModel, () => false);
   await page.goto(slashed(noModel));
 

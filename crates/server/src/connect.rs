@@ -11,6 +11,27 @@ pub enum Host {
     Other,
 }
 
+/// What a client sends to show who calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Token<'a> {
+    /// Nothing: anonymous callers may read shared data.
+    None,
+    /// A user's token, in whose place `TOKEN` is shown: anonymous callers are refused.
+    Needed,
+    /// The secret of the person at this machine.
+    Local(&'a str),
+}
+
+impl<'a> Token<'a> {
+    fn shown(self) -> Option<&'a str> {
+        match self {
+            Self::None => None,
+            Self::Needed => Some("TOKEN"),
+            Self::Local(secret) => Some(secret),
+        }
+    }
+}
+
 /// How to connect one host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Guide {
@@ -27,15 +48,17 @@ pub struct Guide {
 impl Host {
     pub const ALL: [Self; 6] = [Self::ChatGpt, Self::Claude, Self::ClaudeCode, Self::VsCode, Self::Cursor, Self::Other];
 
-    /// `base` is the public address without a trailing slash; `needs_token` if anonymous callers are refused. `TOKEN` is
-    /// a placeholder for a token from `tribune token create`.
-    pub fn guide(self, base: &str, needs_token: bool) -> Guide {
+    /// `base` is the public address without a trailing slash.
+    pub fn guide(self, base: &str, token: Token<'_>) -> Guide {
         let mcp = format!("{base}/mcp");
-        let (flag, headers) = if needs_token {
-            (r#" --header "Authorization: Bearer TOKEN""#, r#", "headers": { "Authorization": "Bearer TOKEN" }"#)
-        } else {
-            ("", "")
+        let (flag, headers) = match token.shown() {
+            Some(token) => (
+                format!(r#" --header "Authorization: Bearer {token}""#),
+                format!(r#", "headers": {{ "Authorization": "Bearer {token}" }}"#),
+            ),
+            None => (String::new(), String::new()),
         };
+        let needs_token = token == Token::Needed;
         let (name, steps, paste) = match self {
             Self::ChatGpt => {
                 let mut paste = vec![("Name", "Tribune".to_owned()), ("MCP server URL", mcp)];
@@ -86,6 +109,9 @@ impl Host {
             Self::ChatGpt | Self::Claude if needs_token => {
                 Some(format!("This server requires the header `{HEADER}`, which {name} cannot send."))
             }
+            Self::ClaudeCode | Self::VsCode | Self::Cursor if matches!(token, Token::Local(_)) => {
+                Some(LOCAL.to_owned())
+            }
             Self::Other if needs_token => Some(format!("Send the header `{HEADER}`. {TOKENS}")),
             _ if needs_token => Some(TOKENS.to_owned()),
             Self::ChatGpt => Some(format!(
@@ -98,6 +124,7 @@ impl Host {
 }
 
 const HEADER: &str = "Authorization: Bearer TOKEN";
+const LOCAL: &str = "The header is the secret of this machine's user: with it, a client sees your tasks too. Share it with nobody, and leave it out for a client that needs shared data only.";
 const TOKENS: &str =
     "Replace TOKEN with a user's token; the operator creates one with `tribune token create --user NAME`.";
 
@@ -197,15 +224,15 @@ mod tests {
     #[test]
     fn pasted_text_is_valid_and_has_the_address() {
         for host in Host::ALL {
-            for needs_token in [false, true] {
-                let guide = host.guide("https://tribune.example.org", needs_token);
+            for token in [Token::None, Token::Needed, Token::Local("tribune_local_1")] {
+                let guide = host.guide("https://tribune.example.org", token);
                 let all: String = guide.paste.iter().map(|(_, text)| text.as_str()).collect();
                 assert!(all.contains("https://tribune.example.org/mcp"), "{host:?}");
                 for (_, text) in guide.paste.iter().filter(|(_, text)| text.starts_with('{')) {
                     serde_json::from_str::<serde_json::Value>(text).expect("JSON");
                 }
                 let text = format!("{all} {}", guide.note.unwrap_or_default());
-                assert_eq!(text.contains("Bearer TOKEN"), needs_token, "{text}");
+                assert_eq!(text.contains("Bearer TOKEN"), token == Token::Needed, "{text}");
             }
         }
     }

@@ -102,6 +102,7 @@ pub fn router(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Route
         // Identity
         .route("/session", post(login::use_token).delete(login::sign_out))
         .route("/login", get(login::form).post(login::sign_in))
+        .route("/login/local", get(login::local))
         .route("/login/provider", get(login::begin))
         .route("/login/callback", get(login::finish))
         .route("/oauth/authorize", get(oauth::authorize).post(oauth::decide))

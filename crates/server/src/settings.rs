@@ -3,6 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::identity::LocalProof;
+
 #[derive(Debug, Clone)]
 pub struct Settings {
     pub listen: SocketAddr,
@@ -30,6 +32,8 @@ pub struct Settings {
     pub legacy_results: bool,
     /// The token for the profile `admin`. `None` closes it to the network.
     pub admin_token: Option<String>,
+    /// How the person at this machine is known. `None`: not at all.
+    pub local: Option<LocalProof>,
     /// Whether anonymous callers are refused.
     pub auth_required: bool,
     /// Whether hosts can get tokens by themselves, from this server or another issuer.
@@ -56,6 +60,7 @@ impl Settings {
             drain: Duration::from_secs(25),
             legacy_results: false,
             admin_token: None,
+            local: None,
             auth_required: false,
             offers_oauth: false,
             conformance: false,

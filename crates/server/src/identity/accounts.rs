@@ -229,11 +229,11 @@ impl Accounts {
     }
 
     /// What the page for signing in offers.
-    pub(crate) fn page(&self, base: &str) -> SignInPage {
+    pub(crate) fn page(&self) -> SignInPage {
         SignInPage {
-            base: base.to_owned(),
             passwords: matches!(self.sign_in, SignIn::BuiltIn(_)),
             provider: self.provider.as_ref().map(Provider::host),
+            ..SignInPage::default()
         }
     }
 }

@@ -1,34 +1,23 @@
-//! From a request to its principal: by a token, or by where the request comes from.
+//! From a request to its principal: by a token or a session, and by nothing else.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
-use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri, Version, header};
+use http::request::Parts;
+use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use tribune_core::{Links, Principal, Scope, Scopes, UserId};
 use tribune_oauth::sha256;
 
 use super::accounts::{Accounts, Identity, challenge};
+use super::local::LocalProof;
 use super::needs::{Need, need};
 use super::session::Cookie;
-use crate::address::{bare_host, host_name, is_loopback_name, is_loopback_origin};
 use crate::response::page::SignInPage;
 use crate::response::{Refusal, page, rpc};
+use crate::sender;
 use crate::settings::Settings;
-
-/// Headers that proxies and tunnels add to requests they forward.
-const FORWARDED: [&str; 9] = [
-    "forwarded",
-    "x-forwarded-for",
-    "x-forwarded-host",
-    "x-forwarded-proto",
-    "x-real-ip",
-    "x-client-ip",
-    "via",
-    "cf-connecting-ip",
-    "true-client-ip",
-];
 
 /// Who sent a request; the guard puts it into the request's extensions.
 #[derive(Clone)]
@@ -56,11 +45,11 @@ impl Caller {
 
 /// Identifies callers.
 pub(crate) struct Callers {
-    /// Whether a direct request can be the person at this machine.
-    trusts_loopback: bool,
     /// Whether anonymous callers are refused.
     auth_required: bool,
     pub(crate) accounts: Option<Arc<Accounts>>,
+    /// How the person at this machine is known.
+    pub(crate) local: Option<LocalProof>,
     /// SHA-256 of the admin token: comparing digests reveals nothing about the token through timing.
     admin_token: Option<[u8; 32]>,
     pub(crate) cookie: Cookie,
@@ -78,28 +67,18 @@ pub(crate) struct Callers {
 }
 
 impl Callers {
-    pub(super) fn new(
-        settings: &Settings,
-        links: &Links,
-        public: Option<&Uri>,
-        accounts: Option<Arc<Accounts>>,
-        mcp_scopes: Scopes,
-    ) -> Self {
-        let public_host = public.and_then(Uri::host).map(bare_host);
+    pub(super) fn new(settings: &Settings, links: &Links, accounts: Option<Arc<Accounts>>, mcp_scopes: Scopes) -> Self {
+        let base = links.path_prefix();
+        let page = accounts.as_ref().map_or_else(SignInPage::default, |accounts| accounts.page());
         Self {
-            // Behind a public address a proxy or a tunnel forwards requests from anywhere.
-            trusts_loopback: settings.listen.ip().is_loopback()
-                && public_host.is_some_and(|host| is_loopback_name(&host)),
+            local: settings.local.clone(),
             auth_required: settings.auth_required,
             oauth: accounts.as_ref().filter(|accounts| accounts.offers_oauth()).map(|_| links.base().to_owned()),
             mcp_scopes,
             admin_token: settings.admin_token.as_deref().map(sha256),
             cookie: Cookie::new("session", settings.listen.port(), links),
             pending: Cookie::new("pending", settings.listen.port(), links),
-            page: accounts.as_ref().map_or_else(
-                || SignInPage { base: links.path_prefix().to_owned(), ..SignInPage::default() },
-                |accounts| accounts.page(links.path_prefix()),
-            ),
+            page: SignInPage { base: base.to_owned(), local: settings.local.is_some(), ..page },
             public_url: links.base().to_owned(),
             timeout: settings.call_timeout,
             accounts,
@@ -108,31 +87,32 @@ impl Callers {
 
     /// Who sent a request. An invalid token is refused, never ignored; a browser that has to sign in again is let through
     /// to where it can.
-    pub(super) async fn identify(
-        &self,
-        headers: &HeaderMap,
-        path: &str,
-        is_local: bool,
-        correlation_id: Arc<str>,
-    ) -> Result<Caller, Denial> {
+    pub(super) async fn identify(&self, request: &Parts, correlation_id: Arc<str>) -> Result<Caller, Denial> {
+        let (headers, path) = (&request.headers, request.uri.path());
         let mut caller = Caller::anonymous(correlation_id);
         let (token, is_cookie) = match bearer(headers) {
             Some(token) => (Some(token), false),
             None => (self.cookie.read(headers), true),
         };
         let Some(token) = token else {
-            if is_local && self.trusts_loopback && !self.auth_required {
-                (caller.principal, caller.scopes) = (Principal::Local, Scopes::ALL);
-            }
             return Ok(caller);
         };
+        // Browsers send cookies with whatever page asks: one of another server on this machine is "same site".
+        if is_cookie && !request.method.is_safe() && sender::is_foreign(headers, &self.public_url) {
+            return Err(Denial::ForeignPage);
+        }
+        if !is_cookie && self.local.as_ref().is_some_and(|local| local.is_secret(token)) {
+            (caller.principal, caller.scopes) = (Principal::Local, Scopes::ALL);
+            return Ok(caller);
+        }
         if !is_cookie && self.admin_token == Some(sha256(token)) {
             (caller.principal, caller.scopes) = (Principal::User(UserId::admin()), Scopes::ALL);
             return Ok(caller);
         }
         match self.authenticate(token, is_cookie).await {
             Ok(Some(identity)) => {
-                caller.principal = Principal::User(identity.user);
+                let is_local = is_cookie && identity.user == UserId::local();
+                caller.principal = if is_local { Principal::Local } else { Principal::User(identity.user) };
                 caller.scopes = identity.scopes;
                 caller.profile = identity.profile;
                 Ok(caller)
@@ -277,7 +257,7 @@ impl Callers {
             Denial::Scope(scope) => {
                 Some(self.challenge(path, [*scope].into_iter().collect(), Some("insufficient_scope")))
             }
-            Denial::Unchecked | Denial::OtherProfile(_) => None,
+            Denial::Unchecked | Denial::OtherProfile(_) | Denial::ForeignPage => None,
         };
         if let Some(challenge) = challenge {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
@@ -288,19 +268,6 @@ impl Callers {
         }
         response
     }
-}
-
-/// Whether a request to a loopback listener was sent on this machine, as far as its headers tell: it addresses a
-/// loopback name, comes from no page of another origin, and was not forwarded. A proxy that hides all of this cannot
-/// be recognised.
-pub(super) fn is_from_this_machine(request: &Request<Body>) -> bool {
-    let headers = request.headers();
-    let is_forwarded = FORWARDED.iter().any(|name| headers.contains_key(*name));
-    let addresses_loopback = host_name(headers, request.uri()).is_some_and(|host| is_loopback_name(&host));
-    let is_own_page = headers.get(header::ORIGIN).is_none_or(|origin| origin.to_str().is_ok_and(is_loopback_origin));
-    // The default of some proxies, and of no current client.
-    let is_old = request.version() < Version::HTTP_11;
-    addresses_loopback && is_own_page && !is_forwarded && !is_old
 }
 
 /// Why a caller is not let in.
@@ -316,6 +283,8 @@ pub(super) enum Denial {
     Scope(Scope),
     /// The token opens only this profile.
     OtherProfile(String),
+    /// A page of another origin wants to change something with the reader's session.
+    ForeignPage,
 }
 
 impl Denial {
@@ -337,6 +306,7 @@ impl Denial {
                 StatusCode::FORBIDDEN,
                 format!("This needs the scope `{}`, which your token does not have. Sign in again and allow it, or ask the operator for a token with it.", scope.as_str()),
             ),
+            Self::ForeignPage => (StatusCode::FORBIDDEN, sender::REFUSED.to_owned()),
             Self::OtherProfile(profile) => (
                 StatusCode::FORBIDDEN,
                 format!("This token opens only the profile `{profile}`, at /mcp/{profile}."),

@@ -13,7 +13,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri,
 use tribune_core::{Links, Scopes};
 
 use super::Accounts;
-use super::callers::{Callers, is_from_this_machine};
+use super::callers::Callers;
 use super::needs::is_open_to_pages;
 use crate::address::{bare_host, host_name, is_loopback_origin};
 use crate::response::rpc;
@@ -64,7 +64,7 @@ impl Guard {
             hosts,
             origins,
             loopback_origins: loopback,
-            callers: Callers::new(settings, links, public.as_ref(), accounts, mcp_scopes),
+            callers: Callers::new(settings, links, accounts, mcp_scopes),
             process: std::process::id().wrapping_mul(0x9e37_79b9) ^ u32::from(settings.listen.port()),
             next: AtomicU32::new(0),
         }
@@ -117,13 +117,13 @@ pub async fn check(State(guard): State<Arc<Guard>>, mut request: Request<Body>, 
     } else if request.method() == Method::OPTIONS {
         preflight(request.headers())
     } else {
-        let is_local = is_from_this_machine(&request);
-        let identified =
-            guard.callers.identify(request.headers(), request.uri().path(), is_local, correlation_id.clone()).await;
+        let (head, body) = request.into_parts();
+        let identified = guard.callers.identify(&head, correlation_id.clone()).await;
         let admitted = identified.and_then(|caller| {
-            guard.callers.admit(&caller, request.uri().path())?;
+            guard.callers.admit(&caller, head.uri.path())?;
             Ok(caller)
         });
+        request = Request::from_parts(head, body);
         match admitted {
             Ok(caller) => {
                 request.extensions_mut().insert(caller);

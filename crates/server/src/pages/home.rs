@@ -17,7 +17,7 @@ use tribune_core::{CallContext, DocumentId, JsonObject, Links, Principal, Result
 use tribune_page::Element;
 
 use super::sources;
-use crate::connect::{Host, Reach};
+use crate::connect::{Host, Reach, Token};
 use crate::identity::Caller;
 use crate::response::{self, page, private, problem, wants_json};
 use crate::service::{NoChat, Profile, Service, call};
@@ -55,7 +55,8 @@ async fn overview(service: &Service, principal: &Principal, closed: bool) -> Res
         Ok(chat) => (Some(chat.agent.settings().model.clone()), None),
         Err(no_chat) => (None, Some(no_chat.remedy())),
     };
-    let guides = Host::ALL.map(|host| guide(host, base, service.settings.auth_required));
+    let token = if service.settings.auth_required { Token::Needed } else { Token::None };
+    let guides = Host::ALL.map(|host| guide(host, base, token));
     let examples = if closed { Vec::new() } else { examples(service).await };
     let sources = (!closed).then(|| sources::region(service, *principal != Principal::Anonymous));
     page::render(
@@ -66,6 +67,8 @@ async fn overview(service: &Service, principal: &Principal, closed: bool) -> Res
             version => env!("CARGO_PKG_VERSION"),
             user => user.as_ref().map(UserId::as_str),
             local => *principal == Principal::Local,
+            // Whether the person at this machine signs in with a link.
+            link => service.settings.local.is_some(),
             closed,
             model => &model,
             missing_model,
@@ -129,8 +132,8 @@ async fn examples(service: &Service) -> Vec<(String, String)> {
     found.map(link).collect()
 }
 
-fn guide(host: Host, base: &str, needs_token: bool) -> Page {
-    let guide = host.guide(base, needs_token);
+fn guide(host: Host, base: &str, token: Token<'_>) -> Page {
+    let guide = host.guide(base, token);
     context! {
         name => guide.name,
         key => guide.name.to_lowercase().replace(' ', "-"),

@@ -68,6 +68,8 @@ pub(crate) fn moment(at: Timestamp) -> String {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SignInPage {
     pub(crate) base: String,
+    /// Whether the person at this machine signs in with a link.
+    pub(crate) local: bool,
     pub(crate) passwords: bool,
     /// The host of a provider.
     pub(crate) provider: Option<String>,
@@ -100,9 +102,9 @@ pub(crate) fn refused(
 
 /// Asks somebody to sign in, and leads back to the page that was requested.
 pub(crate) fn sign_in(page: &SignInPage, status: StatusCode, back: &str, problem: Option<&str>) -> Response {
-    let SignInPage { base, passwords, provider } = page;
+    let SignInPage { base, local, passwords, provider } = page;
     let encoded_back = utf8_percent_encode(back, NON_ALPHANUMERIC).to_string();
-    let values = context! { base, passwords, provider, back, encoded_back, problem, closed => true };
+    let values = context! { base, local, passwords, provider, back, encoded_back, problem, closed => true };
     render(status, "sign_in.html", values)
 }
 

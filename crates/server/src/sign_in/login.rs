@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Redirect, Response};
 use data_encoding::BASE64URL_NOPAD;
 use http::{HeaderMap, Request, StatusCode, header};
 use serde::Deserialize;
-use tribune_core::{Error, ErrorKind};
+use tribune_core::{Error, ErrorKind, Scopes, UserId};
 use tribune_oauth::login::Pending;
 use tribune_storage::User;
 
@@ -65,6 +65,20 @@ pub(crate) async fn sign_in(State(guard): State<Arc<Guard>>, request: Request<Bo
         }
         Err(error) => Err(error.into()),
     }
+}
+
+/// Signs in the person at this machine, who has the link that `tribune serve` printed.
+pub(crate) async fn local(State(guard): State<Arc<Guard>>, Query(parameters): Parameters) -> Result<Response, Refusal> {
+    let callers = guard.callers();
+    let key = parameters.get("key").map_or("", String::as_str);
+    if !callers.local.as_ref().is_some_and(|local| local.is_key(key)) {
+        let why = Some("This link is no longer valid: each start of `tribune serve` prints a new one.");
+        return Ok(private(page::sign_in(&callers.page, StatusCode::UNAUTHORIZED, "/", why)));
+    }
+    let identity = Identity { user: UserId::local(), scopes: Scopes::ALL, profile: None };
+    let mut response = Redirect::to(&format!("{}/", callers.page.base)).into_response();
+    callers.cookie.begin(&mut response, accounts(&guard)?, &identity, None).await?;
+    Ok(private(response))
 }
 
 /// Sends the browser to the provider.

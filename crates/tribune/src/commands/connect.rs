@@ -2,35 +2,41 @@
 
 use std::process::ExitCode;
 
-use tribune_server::connect::{self, Guide, Reach};
+use tribune_server::connect::{self, Guide, Reach, Token};
 
 use super::{config, print};
 use crate::cli::{Common, Host};
+use crate::compose::local_proof;
 use crate::config::Config;
 
 pub fn run(common: &Common, host: Host) -> anyhow::Result<ExitCode> {
     let config = config(common)?;
     let settings = config.settings(config.listen, false);
     let base = settings.public_url.trim_end_matches('/');
+    let remote = if settings.auth_required { Token::Needed } else { Token::None };
+    // The demo's data folder ends with its process.
+    let local = if config.demo.is_some() { None } else { local_proof(&config.data_dir, base)? };
+    let local = local.as_ref().filter(|_| config.tasks || settings.auth_required);
+    let local = local.map_or(remote, |local| Token::Local(local.secret()));
     let mut text = match host {
-        Host::Chatgpt => guide(connect::Host::ChatGpt, base, settings.auth_required),
+        Host::Chatgpt => guide(connect::Host::ChatGpt, base, remote),
         Host::Claude => format!(
             "{}\n{}\nIn Claude Desktop without a public address, as a local program (claude_desktop_config.json):\n\n{}\n",
-            guide(connect::Host::Claude, base, settings.auth_required),
-            guide(connect::Host::ClaudeCode, base, settings.auth_required),
+            guide(connect::Host::Claude, base, remote),
+            guide(connect::Host::ClaudeCode, base, local),
             stdio_entry(&config, "mcpServers")
         ),
         Host::Vscode => format!(
             "{}\nOr as a local program:\n\n{}\n",
-            guide(connect::Host::VsCode, base, settings.auth_required),
+            guide(connect::Host::VsCode, base, local),
             stdio_entry(&config, "servers")
         ),
-        Host::Cursor => guide(connect::Host::Cursor, base, settings.auth_required),
+        Host::Cursor => guide(connect::Host::Cursor, base, local),
     };
     if config.tasks {
         text.push_str(match host {
             Host::Chatgpt => "\nChatGPT connects without a token, so it sees shared data and nothing that belongs to a user.\n",
-            _ => "\nFor personal data from another machine: create a token (`tribune token create --user NAME`) and have the client send\nthe header `Authorization: Bearer TOKEN`; on this machine none is needed.\n",
+            _ => "\nFor personal data from another machine: create a token (`tribune token create --user NAME`) and have the client send\nthe header `Authorization: Bearer TOKEN`.\n",
         });
     }
     let needs_public = matches!(host, Host::Chatgpt | Host::Claude);
@@ -42,8 +48,8 @@ pub fn run(common: &Common, host: Host) -> anyhow::Result<ExitCode> {
 }
 
 /// The steps, what to paste, and the note.
-fn guide(host: connect::Host, base: &str, needs_token: bool) -> String {
-    let Guide { name, steps, paste, note, .. } = host.guide(base, needs_token);
+fn guide(host: connect::Host, base: &str, token: Token<'_>) -> String {
+    let Guide { name, steps, paste, note, .. } = host.guide(base, token);
     let mut text = format!("{name}. {steps}\n\n");
     let label_width = paste.iter().map(|(label, _)| label.len()).max().unwrap_or_default();
     for (label, pasted) in &paste {

@@ -134,6 +134,10 @@ fn welcome(config: &Config, service: &Service) -> String {
         format!("  MCP address       {base}/mcp        (paste it into your MCP client)"),
         format!("  older clients     {base}/sse"),
     ]);
+    if let Some(local) = service.settings.local.as_ref().filter(|_| config.tasks) {
+        lines.push(format!("  sign in as you    {}", local.link(base)));
+        lines.push("                    (for tasks and the chat; valid until Tribune stops)".to_owned());
+    }
     if config.tasks {
         let chat = match &service.chat {
             Ok(chat) => format!("{base}/        (with {})", chat.agent.settings().model),

@@ -1,6 +1,7 @@
 //! The composition root: the one place where a configuration becomes running parts.
 
 mod exchange;
+mod local;
 mod market;
 mod people;
 
@@ -17,6 +18,7 @@ use crate::demo::Demo;
 use market::{market_source, reports_source};
 use people::People;
 
+pub use local::local_proof;
 pub use people::store;
 
 /// Everything that serves, and the corpora for the commands that index.
@@ -76,7 +78,11 @@ impl Running {
     }
 }
 
-pub fn compose(config: &Config, settings: Settings, mode: Mode) -> anyhow::Result<Parts> {
+pub fn compose(config: &Config, mut settings: Settings, mode: Mode) -> anyhow::Result<Parts> {
+    if mode == Mode::Server {
+        local::make_private(&config.data_dir)?;
+        settings.local = local_proof(&config.data_dir, &settings.public_url)?;
+    }
     let environment = environment(config, Links::new(&settings.public_url), mode);
     let corpora = Corpora::build(config, environment.clone(), Pool::start()?)?;
     let mut sources: Vec<Arc<dyn Source>> = corpora.built.iter().map(|built| built.source.clone()).collect();

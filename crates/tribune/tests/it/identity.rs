@@ -1,6 +1,7 @@
 //! What callers may do: with a token, on this machine, and from elsewhere.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
@@ -14,7 +15,7 @@ fn with_store() -> TestServer {
 }
 
 #[test]
-fn local_caller_needs_no_token() {
+fn local_secret_proves_local_user() {
     let server = with_store();
     let me = Person::local(&server);
     for tool in TASK_TOOLS {
@@ -22,15 +23,35 @@ fn local_caller_needs_no_token() {
     }
     me.add("Mow the lawn");
     assert_eq!(me.titles(), ["Mow the lawn"]);
+    let file = server.dir.path().join("tribune-data/local-secret");
+    assert_eq!(fs::metadata(file).expect("the secret").permissions().mode() & 0o777, 0o600);
+    assert!(!server.log().contains("tribune_local_"), "the secret stays out of logs");
+    let (guide, _) = tribune(&server, &["connect", "cursor"]);
+    assert!(guide.contains(&server.local_header().1), "{guide}");
+    // A secret of another server is a wrong token.
+    let other = with_store();
+    let (name, secret) = other.local_header();
+    assert_eq!(Person::with(&server, &[(name, &secret)]).modern("tools/list", json!({})).status, 401);
 }
 
 #[test]
-fn proxied_caller_reads_only_shared_data() {
+fn loopback_proves_nothing() {
     let server = with_store();
     let mine = Person::local(&server).add("Mow the lawn");
-    for header in ["x-forwarded-for", "forwarded", "x-real-ip", "x-forwarded-host"] {
-        let stranger = Person::with(&server, &[(header, "203.0.113.7")]);
-        assert_eq!(stranger.tools(), ["search", "fetch", "find_related"], "{header}");
+    // What proxies send, with and without the headers that give them away; another account; a page of another server.
+    for headers in [
+        vec![],
+        vec![("x-forwarded-for", "203.0.113.7")],
+        vec![("forwarded", "for=203.0.113.7")],
+        vec![("x-real-ip", "203.0.113.7")],
+        vec![("x-forwarded-host", "tribune.example.org")],
+        vec![("via", "1.1 proxy")],
+        vec![("x-forwarded-for", "127.0.0.1"), ("x-real-ip", "127.0.0.1")],
+        vec![("host", "localhost")],
+        vec![("origin", "http://localhost:3000")],
+    ] {
+        let stranger = Person::with(&server, &headers);
+        assert_eq!(stranger.tools(), ["search", "fetch", "find_related"], "{headers:?}");
         for tool in TASK_TOOLS {
             let fault = stranger.try_call(tool, &json!({"task_id": mine, "title": "x"})).expect_err(tool);
             assert!(fault.starts_with("UNAUTHORIZED: "), "{fault}");
@@ -63,26 +84,32 @@ fn proxied_caller_reads_only_shared_data() {
 }
 
 #[test]
-fn foreign_host_or_origin_is_not_local() {
-    let server = TestServer::builder()
-        .documents(&sample())
-        .server("allowed_hosts = [\"*\"]\nallowed_origins = [\"*\"]")
-        .tables("[store]")
-        .start();
-    for headers in [
-        [("host", "tribune.example.org"), ("accept", "*/*")],
-        [("host", "localhost.evil.example"), ("accept", "*/*")],
-        [("origin", "https://evil.example"), ("accept", "*/*")],
-        [("origin", "null"), ("accept", "*/*")],
-        [("via", "1.1 tunnel"), ("accept", "*/*")],
-    ] {
-        assert_eq!(Person::with(&server, &headers).tools(), ["search", "fetch", "find_related"], "{headers:?}");
+fn sign_in_link_opens_session_until_sign_out() {
+    let server = with_store();
+    let wrong = server.get("/login/local?key=guess", &[("accept", "text/html")]);
+    assert_eq!(wrong.status, 401);
+    assert!(wrong.body.contains("no longer valid"), "{}", wrong.body);
+    let cookie = server.local_cookie();
+    let browser = Person::with(&server, &[("cookie", &cookie), ("origin", &server.url)]);
+    browser.add("Mow the lawn");
+    assert_eq!(Person::local(&server).titles(), ["Mow the lawn"]);
+    // The secret of a session is no bearer token, and that of programs no session.
+    let (_, session) = cookie.split_once('=').expect("a value");
+    assert_eq!(Person::with_token(&server, session).modern("tools/list", json!({})).status, 401);
+    let (_, secret) = server.local_header();
+    let name = cookie.split('=').next().expect("a name");
+    let forged = format!("{name}={}", secret.trim_start_matches("Bearer "));
+    assert_eq!(Person::with(&server, &[("cookie", &forged)]).modern("tools/list", json!({})).status, 401);
+    // Pages of other servers on this machine are "same site", and browsers send them the cookie.
+    for page in [("origin", "http://localhost:3000"), ("origin", "null"), ("sec-fetch-site", "same-site")] {
+        let foreign = Person::with(&server, &[("cookie", &cookie), page]);
+        assert_eq!(foreign.modern("tools/list", json!({})).status, 403, "{page:?}");
+        assert_eq!(foreign.post("/chat", &json!({"message": "hello"})).status, 403, "{page:?}");
     }
-    for headers in
-        [[("host", "localhost"), ("accept", "*/*")], [("origin", "http://localhost:3000"), ("accept", "*/*")]]
-    {
-        assert_eq!(Person::with(&server, &headers).tools().len(), 8, "{headers:?}");
-    }
+    assert_eq!(server.delete("/session", &[("cookie", &cookie), ("origin", &server.url)]).status, 204);
+    assert_eq!(browser.modern("tools/list", json!({})).status, 401);
+    // Two sessions never share a secret.
+    assert_ne!(server.local_cookie(), server.local_cookie());
 }
 
 #[test]
@@ -94,7 +121,8 @@ fn public_url_makes_callers_anonymous() {
         .start();
     let anyone = Person::with(&server, &[("host", "tribune.example.org")]);
     assert_eq!(anyone.tools(), ["search", "fetch", "find_related"]);
-    assert_eq!(Person::local(&server).tools(), ["search", "fetch", "find_related"]);
+    assert_eq!(Person::stranger(&server).tools(), ["search", "fetch", "find_related"]);
+    assert_eq!(server.sign_in, "", "nobody is local on a public server");
     wait_for("the log", || server.log().contains("anyone who reaches https://tribune.example.org can read"));
     let ann = Person::new(&server, "ann");
     ann.add("Mow the lawn");
@@ -104,7 +132,7 @@ fn public_url_makes_callers_anonymous() {
 #[test]
 fn public_listener_allows_reads_and_warns() {
     let server = TestServer::builder().documents(&sample()).tables("[store]").arg("--listen").arg("0.0.0.0:0").start();
-    assert_eq!(Person::local(&server).tools(), ["search", "fetch", "find_related"]);
+    assert_eq!(Person::stranger(&server).tools(), ["search", "fetch", "find_related"]);
     wait_for("the log", || server.log().contains("can read shared data, and nothing else"));
     assert_eq!(Person::new(&server, "ann").tools().len(), 8);
 }
@@ -112,7 +140,7 @@ fn public_listener_allows_reads_and_warns() {
 #[test]
 fn required_auth_refuses_anonymous_callers() {
     let server = TestServer::builder().documents(&sample()).tables("[store]\n[auth]\nrequired = true").start();
-    let nobody = Person::local(&server);
+    let nobody = Person::stranger(&server);
     for answer in [
         nobody.modern("tools/list", json!({})),
         nobody.get("/data/docs:beans.md"),

@@ -82,7 +82,7 @@ fn browser_holds_a_whole_conversation() {
     let model = Model::start(move |asked| script(asked, &breakdowns));
     let server = TestServer::builder().documents(&sample()).tables(&model.table()).start();
     let folder = screenshots("chat");
-    check("chat.spec.mjs", &[&server.url, &folder.display().to_string(), &model.url]);
+    check("chat.spec.mjs", &[&server.url, &folder.display().to_string(), &model.url, &server.sign_in]);
 }
 
 #[test]
@@ -93,5 +93,6 @@ fn browser_sign_in_reports_missing_model() {
     let without_model = TestServer::builder().documents(&sample()).tables("[store]").start();
     let folder = screenshots("states");
     let token = token(&closed, "ann");
-    check("states.spec.mjs", &[&folder.display().to_string(), &closed.url, &token, "ann", &without_model.url]);
+    let folder = folder.display().to_string();
+    check("states.spec.mjs", &[&folder, &closed.url, &token, "ann", &without_model.url, &without_model.sign_in]);
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::exchange::Simulator;
 use crate::page::{check, screenshots};
+use crate::people::Person;
 use crate::support::{TestServer, root, sample, text, wait_for};
 
 /// Nothing of this may become an element, run, or load anything.
@@ -57,12 +58,13 @@ fn plan(server: &TestServer) -> Value {
     };
     let speech = found("renters eviction without grounds", "hansard:");
     assert!(speech.contains("?passage="), "{speech}");
-    let task = server.call(
+    let task = Person::local(server).call(
         "add_task",
-        json!({"title": "Read the pages", "description": "All of them, *twice*.", "due_date": "2020-01-01", "priority": "high", "tags": ["pages"]}),
+        &json!({"title": "Read the pages", "description": "All of them, *twice*.", "due_date": "2020-01-01", "priority": "high", "tags": ["pages"]}),
     );
     json!({
         "base": server.url,
+        "signIn": server.sign_in,
         "search": {"query": "runner beans", "first": "docs:beans.md"},
         "pages": [
             {"name": "home", "path": "/", "seen": ["Ask your data anything", "needs a public address", "24 speeches"]},

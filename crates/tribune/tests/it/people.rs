@@ -24,12 +24,13 @@ impl<'a> Person<'a> {
 
     /// The local user.
     pub fn local(server: &'a TestServer) -> Self {
-        Self::with(server, &[])
+        let (name, secret) = server.local_header();
+        Self::with(server, &[(name, &secret)])
     }
 
-    /// An anonymous caller behind a proxy.
+    /// An anonymous caller.
     pub fn stranger(server: &'a TestServer) -> Self {
-        Self::with(server, &[("x-forwarded-for", "203.0.113.7")])
+        Self::with(server, &[])
     }
 
     pub fn with(server: &'a TestServer, headers: &[(&str, &str)]) -> Self {

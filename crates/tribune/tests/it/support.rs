@@ -52,6 +52,8 @@ pub struct TestServer {
     pub dir: Arc<tempfile::TempDir>,
     pub url: String,
     pub port: u16,
+    /// The link that signs a browser in as the local user; empty if there is none.
+    pub sign_in: String,
     child: Child,
 }
 
@@ -101,6 +103,12 @@ impl TestServer {
         fs::read_to_string(self.dir.path().join("log")).expect("the log")
     }
 
+    /// The header with which programs on this machine show that they are its user.
+    pub fn local_header(&self) -> (&'static str, String) {
+        let secret = fs::read_to_string(self.dir.path().join("tribune-data/local-secret")).expect("the secret");
+        ("authorization", format!("Bearer {}", secret.trim()))
+    }
+
     /// A POST to `path` with these headers; status, headers and body.
     pub fn post(&self, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let mut request = agent().post(format!("{}{path}", self.url));
@@ -133,6 +141,15 @@ impl TestServer {
             request = request.header(*name, *value);
         }
         Answer::of(request.call())
+    }
+
+    /// The cookie of a browser that has opened the sign-in link.
+    pub fn local_cookie(&self) -> String {
+        let opened =
+            agent().get(&self.sign_in).config().max_redirects(0).max_redirects_will_error(false).build().call();
+        let opened = Answer::of(opened);
+        assert_eq!(opened.status, 303, "{}", opened.body);
+        opened.header("set-cookie").split(';').next().expect("a cookie").to_owned()
     }
 
     /// The same server after it was stopped and started again, at another port.
@@ -279,15 +296,21 @@ impl TestServer {
             .spawn()
             .expect("the binary starts");
         let out = BufReader::new(child.stdout.take().expect("stdout"));
-        let url = out
-            .lines()
-            .map_while(Result::ok)
-            .find_map(|line| Some(line.trim().strip_prefix("listens on")?.trim().trim_end_matches('/').to_owned()))
-            .unwrap_or_else(|| {
-                panic!("no address: {}", fs::read_to_string(dir.path().join("log")).unwrap_or_default())
-            });
+        let (mut url, mut sign_in) = (None, String::new());
+        for line in out.lines().map_while(Result::ok) {
+            let line = line.trim();
+            let named = |name| line.strip_prefix(name).map(|rest: &str| rest.trim().trim_end_matches('/').to_owned());
+            url = url.or_else(|| named("listens on"));
+            sign_in = named("sign in as you").unwrap_or(sign_in);
+            if line.is_empty() && url.is_some() {
+                break;
+            }
+        }
+        let url = url.unwrap_or_else(|| {
+            panic!("no address: {}", fs::read_to_string(dir.path().join("log")).unwrap_or_default())
+        });
         let port = url.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a port");
-        Self { dir, url: format!("http://127.0.0.1:{port}"), port, child }
+        Self { dir, url: format!("http://127.0.0.1:{port}"), port, sign_in, child }
     }
 
     pub fn wait_ready(&self) {

@@ -18,15 +18,18 @@ fn with_tasks() -> TestServer {
     TestServer::builder().documents(&sample()).tables("[store]").start()
 }
 
-/// Submits a form like a browser on a page of the server.
-fn send(server: &TestServer, path: &str, more: &[(&str, &str)], body: &str) -> Answer {
-    let mut headers = vec![FORM, HTML, ("origin", server.url.as_str()), ("sec-fetch-site", "same-origin")];
-    headers.extend(more);
+/// Submits a form like a browser on a page of the server: with `cookie`, or else as the local user.
+fn send(server: &TestServer, path: &str, cookie: Option<&str>, body: &str) -> Answer {
+    let (authorization, secret) = server.local_header();
+    let who = cookie.map_or((authorization, secret.as_str()), |cookie| ("cookie", cookie));
+    let headers = [FORM, HTML, ("origin", server.url.as_str()), ("sec-fetch-site", "same-origin"), who];
     server.post(path, &headers, body)
 }
 
+/// Opens a page as the local user.
 fn open(server: &TestServer, path: &str) -> Answer {
-    let page = server.get(path, &[HTML]);
+    let (authorization, secret) = server.local_header();
+    let page = server.get(path, &[HTML, (authorization, &secret)]);
     assert_eq!(page.status, 200, "{path}: {}", page.body);
     page
 }
@@ -167,7 +170,7 @@ fn changing_tool_asks_before_running() {
     let filled = open(&server, &format!("{path}?title=Mow+the+lawn&run=1&confirm=yes"));
     assert!(filled.body.contains("value=\"Mow the lawn\"") && element(&filled, "text-content").is_none());
     // The form asks for confirmation.
-    let asked = send(&server, path, &[], "title=Mow+the+lawn&priority=high&tags=a%0D%0Ab&category=");
+    let asked = send(&server, path, None, "title=Mow+the+lawn&priority=high&tags=a%0D%0Ab&category=");
     assert_eq!(asked.status, 200);
     for said in ["Run add_task?", "This changes data", "Mow the lawn", "the user of this machine"] {
         assert!(asked.body.contains(said), "{said}: {}", asked.body);
@@ -176,10 +179,10 @@ fn changing_tool_asks_before_running() {
     assert!(!asked.body.contains("cannot be undone"));
     assert_eq!(me.titles(), Vec::<String>::new());
     // Only an explicit yes counts.
-    send(&server, path, &[], "title=Mow+the+lawn&confirm=");
-    send(&server, path, &[], "title=Mow+the+lawn&confirm=no");
+    send(&server, path, None, "title=Mow+the+lawn&confirm=");
+    send(&server, path, None, "title=Mow+the+lawn&confirm=no");
     assert_eq!(me.titles(), Vec::<String>::new());
-    let done = send(&server, path, &[], "title=Mow+the+lawn&priority=high&tags=a%0D%0Ab&confirm=yes");
+    let done = send(&server, path, None, "title=Mow+the+lawn&priority=high&tags=a%0D%0Ab&confirm=yes");
     let task = &raw(&done)["result"]["structuredContent"];
     assert_eq!(
         (&task["title"], &task["priority"], &task["tags"]),
@@ -188,10 +191,10 @@ fn changing_tool_asks_before_running() {
     assert_eq!(me.titles(), ["Mow the lawn"]);
     // JSON arguments need confirmation too.
     let id = text(&task["id"]);
-    let asked = send(&server, "/try/tasks/delete_task", &[], &format!("json=%7B%22task_id%22%3A%22{id}%22%7D"));
+    let asked = send(&server, "/try/tasks/delete_task", None, &format!("json=%7B%22task_id%22%3A%22{id}%22%7D"));
     assert!(asked.body.contains("and cannot be undone") && asked.body.contains(id), "{}", asked.body);
     assert_eq!(me.titles(), ["Mow the lawn"]);
-    send(&server, "/try/tasks/delete_task", &[], &format!("task_id={id}&confirm=yes"));
+    send(&server, "/try/tasks/delete_task", None, &format!("task_id={id}&confirm=yes"));
     assert_eq!(me.titles(), Vec::<String>::new());
 }
 
@@ -203,7 +206,8 @@ fn foreign_page_cannot_change_anything() {
         .tables("[store]")
         .start();
     let secret = token(&server, "ann");
-    let cookie = format!("tribune_session_{}={secret}", server.port);
+    let signed_in = server.post("/session", &[], &json!({"token": secret}).to_string());
+    let cookie = signed_in.header("set-cookie").split(';').next().expect("a cookie").to_owned();
     let path = "/try/default/add_task";
     let body = "title=Mow+the+lawn&confirm=yes";
     let own = ("origin", server.url.as_str());
@@ -236,7 +240,7 @@ fn foreign_page_cannot_change_anything() {
     let opened = server.get(search, &[("sec-fetch-site", "cross-site"), ("sec-fetch-dest", "document")]);
     text_of(&opened);
     // Her own page with her cookie acts as her.
-    let done = send(&server, path, &[("cookie", &cookie)], body);
+    let done = send(&server, path, Some(&cookie), body);
     assert_eq!(done.status, 200, "{}", done.body);
     assert_eq!(ann.titles(), ["Mow the lawn"]);
     assert_eq!(Person::local(&server).titles(), Vec::<String>::new());
@@ -251,7 +255,7 @@ fn try_page_uses_callers_identity() {
     assert_eq!(raw(&bobs)["result"]["structuredContent"]["tasks"], json!([]));
     assert!(!bobs.body.contains("Mow the lawn"));
     // Anonymous callers neither see nor use tools that need a user.
-    let stranger = [("x-forwarded-for", "203.0.113.7"), HTML];
+    let stranger = [HTML];
     for path in ["/try", "/try/default"] {
         let page = server.get(path, &stranger);
         assert!(page.body.contains("/find_related") || page.body.contains("find_related"), "{}", page.body);
@@ -260,7 +264,7 @@ fn try_page_uses_callers_identity() {
     let tool = server.get("/try/default/add_task", &stranger);
     assert_eq!(tool.status, 404);
     assert!(tool.body.contains("sign in on the start page"), "{}", tool.body);
-    let origin = [("origin", server.url.as_str()), FORM, stranger[0], HTML];
+    let origin = [("origin", server.url.as_str()), FORM, HTML];
     let sent = server.post("/try/default/add_task", &origin, "title=x&confirm=yes");
     assert_eq!(sent.status, 404, "{}", sent.body);
     let wrong = server.get("/try/default/search?query=x", &[("authorization", "Bearer nonsense"), HTML]);
@@ -306,7 +310,8 @@ fn admin_tools_need_admin_token() {
     let page = server.get("/try/admin/ingest_hansard_directory", &[HTML, admin]);
     assert_eq!(page.status, 200, "{}", page.body);
     assert!(unescaped(&page.body).contains(&format!("{}/mcp/admin", server.url)));
-    let done = send(&server, "/try/admin/ingest_hansard_directory", &[admin], "confirm=yes");
+    let own = [FORM, HTML, ("origin", server.url.as_str()), admin];
+    let done = server.post("/try/admin/ingest_hansard_directory", &own, "confirm=yes");
     assert_eq!(raw(&done)["result"]["isError"], false, "{}", done.body);
     assert!(!done.body.contains(ADMIN), "a token is never printed");
 }
@@ -335,7 +340,7 @@ fn hostile_arguments_and_answers_stay_text() {
     let escaped =
         "%3C/textarea%3E%3C/pre%3E%3Cscript%3Ealert(1)%3C/script%3E%3Cimg%20src=x%20onerror=alert(1)%3E%22%27";
     Person::local(&server).add(hostile);
-    let asked = send(&server, "/try/default/add_task", &[], &format!("title={escaped}&description={escaped}"));
+    let asked = send(&server, "/try/default/add_task", None, &format!("title={escaped}&description={escaped}"));
     for page in [
         open(&server, &format!("/try/default/search?query={escaped}")),
         open(&server, &format!("/try/default/search?query=x&{escaped}={escaped}")),
@@ -374,7 +379,7 @@ fn unknown_tool_lists_known_ones() {
 fn try_form_input_is_bounded() {
     let server = with_tasks();
     let long = "x".repeat(70_000);
-    let sent = send(&server, "/try/default/add_task", &[], &format!("title={long}&confirm=yes"));
+    let sent = send(&server, "/try/default/add_task", None, &format!("title={long}&confirm=yes"));
     assert_eq!(sent.status, 413);
     assert!(sent.body.contains("longer than 64 KB"), "{}", sent.body);
     let many = server.get(&format!("/try/default/search?{}", "a=1&".repeat(300)), &[HTML]);
