@@ -28,6 +28,10 @@ const TASK_TOOLS = {
 
 const HINTS = { readOnlyHint: true, destructiveHint: false, openWorldHint: false };
 
+/** What shows who calls over HTTP. */
+const authorization = process.env.TRIBUNE_AUTHORIZATION;
+export const headers = authorization ? { Authorization: authorization } : {};
+
 /** Where `./test` has installed the packages. */
 export const packages = createRequire(new URL('../../.testenv/node/package.json', import.meta.url));
 

@@ -20,6 +20,9 @@ from typing import Any, Callable, Protocol
 
 HINTS = ("readOnlyHint", "destructiveHint", "openWorldHint")
 INVALID_PARAMS = -32602
+#: What shows who calls over HTTP.
+AUTHORIZATION = os.environ.get("TRIBUNE_AUTHORIZATION")
+HEADERS = {"Authorization": AUTHORIZATION} if AUTHORIZATION else {}
 #: Their hints, in the order of HINTS.
 TASK_TOOLS = {
     "add_task": (False, False, False),

@@ -1,6 +1,6 @@
 // The TypeScript SDK, 2.x. Modes: legacy, which is its default, and auto, which negotiates the newest version.
 
-import { INVALID_PARAMS, packages, run } from './contract.mjs';
+import { INVALID_PARAMS, headers, packages, run } from './contract.mjs';
 
 const { Client, ProtocolError, SSEClientTransport, StreamableHTTPClientTransport } = packages(
   '@modelcontextprotocol/client',
@@ -10,9 +10,9 @@ const { StdioClientTransport } = packages('@modelcontextprotocol/client/stdio');
 function open(transport, [first, ...rest]) {
   switch (transport) {
     case 'http':
-      return new StreamableHTTPClientTransport(new URL(first));
+      return new StreamableHTTPClientTransport(new URL(first), { requestInit: { headers } });
     case 'sse':
-      return new SSEClientTransport(new URL(first));
+      return new SSEClientTransport(new URL(first), { requestInit: { headers } });
     default:
       return new StdioClientTransport({ command: first, args: rest });
   }

@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 
-import { packages, run } from './contract.mjs';
+import { headers, packages, run } from './contract.mjs';
 
 const manifest = packages.resolve('@modelcontextprotocol/inspector/package.json');
 const inspector = join(dirname(manifest), packages(manifest).bin.inspector);
@@ -45,7 +45,8 @@ function inspect(target, options) {
 
 await run(
   async (transport, target, era) => {
-    const ask = (...options) => inspect(target, ['--transport', transport, '--protocol-era', era, ...options]);
+    const sent = transport === 'stdio' ? [] : Object.entries(headers).flatMap(([name, value]) => ['--header', `${name}: ${value}`]);
+    const ask = (...options) => inspect(target, ['--transport', transport, '--protocol-era', era, ...sent, ...options]);
     return {
       protocolVersion: (await ask('--method', 'initialize')).protocolVersion,
       tools: async () => (await ask('--method', 'tools/list', '--strict')).tools,

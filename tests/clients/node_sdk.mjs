@@ -1,6 +1,6 @@
 // The TypeScript SDK, 1.x: the `initialize` handshake only.
 
-import { INVALID_PARAMS, packages, run } from './contract.mjs';
+import { INVALID_PARAMS, headers, packages, run } from './contract.mjs';
 
 const { Client } = packages('@modelcontextprotocol/sdk/client/index.js');
 const { StreamableHTTPClientTransport } = packages('@modelcontextprotocol/sdk/client/streamableHttp.js');
@@ -11,9 +11,9 @@ const { McpError } = packages('@modelcontextprotocol/sdk/types.js');
 function open(transport, [first, ...rest]) {
   switch (transport) {
     case 'http':
-      return new StreamableHTTPClientTransport(new URL(first));
+      return new StreamableHTTPClientTransport(new URL(first), { requestInit: { headers } });
     case 'sse':
-      return new SSEClientTransport(new URL(first));
+      return new SSEClientTransport(new URL(first), { requestInit: { headers } });
     default:
       return new StdioClientTransport({ command: first, args: rest });
   }

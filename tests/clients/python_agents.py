@@ -31,8 +31,8 @@ class Agents:
 @asynccontextmanager
 async def connect(transport, target, _mode):
     server = {
-        "http": lambda: MCPServerStreamableHttp(params={"url": target[0]}),
-        "sse": lambda: MCPServerSse(params={"url": target[0]}),
+        "http": lambda: MCPServerStreamableHttp(params={"url": target[0], "headers": contract.HEADERS}),
+        "sse": lambda: MCPServerSse(params={"url": target[0], "headers": contract.HEADERS}),
         "stdio": lambda: MCPServerStdio(params={"command": target[0], "args": target[1:]}),
     }[transport]()
     async with server:

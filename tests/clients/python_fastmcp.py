@@ -32,8 +32,8 @@ class FastMcp:
 @asynccontextmanager
 async def connect(transport, target, mode):
     server = {
-        "http": lambda: StreamableHttpTransport(target[0]),
-        "sse": lambda: SSETransport(target[0]),
+        "http": lambda: StreamableHttpTransport(target[0], headers=contract.HEADERS),
+        "sse": lambda: SSETransport(target[0], headers=contract.HEADERS),
         "stdio": lambda: StdioTransport(target[0], target[1:], keep_alive=False),
     }[transport]()
     async with Client(server, mode=mode, timeout=120) as client:

@@ -7,6 +7,7 @@ from mcp import ClientSession, McpError, StdioServerParameters
 from mcp.client.sse import sse_client
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 
 import contract
 
@@ -34,8 +35,10 @@ class Mcp1:
 @asynccontextmanager
 async def connect(transport, target, _mode):
     streams = {
-        "http": lambda: streamable_http_client(target[0]),
-        "sse": lambda: sse_client(target[0]),
+        "http": lambda: streamable_http_client(
+            target[0], http_client=create_mcp_http_client(headers=contract.HEADERS)
+        ),
+        "sse": lambda: sse_client(target[0], headers=contract.HEADERS),
         "stdio": lambda: stdio_client(StdioServerParameters(command=target[0], args=target[1:])),
     }[transport]()
     async with streams as (read, write, *_):

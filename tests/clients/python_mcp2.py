@@ -4,6 +4,8 @@ from contextlib import asynccontextmanager
 
 from mcp import Client, StdioServerParameters
 from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared._httpx_utils import create_mcp_http_client
 from mcp.shared.exceptions import MCPError
 
 import contract
@@ -32,8 +34,10 @@ class Mcp2:
 @asynccontextmanager
 async def connect(transport, target, mode):
     server = {
-        "http": lambda: target[0],
-        "sse": lambda: sse_client(target[0]),
+        "http": lambda: streamable_http_client(
+            target[0], http_client=create_mcp_http_client(headers=contract.HEADERS)
+        ),
+        "sse": lambda: sse_client(target[0], headers=contract.HEADERS),
         "stdio": lambda: StdioServerParameters(command=target[0], args=target[1:]),
     }[transport]()
     async with Client(server, mode=mode, read_timeout_seconds=120) as client:

@@ -46,6 +46,7 @@ pub fn run(command: &mut Command) -> Ended {
 }
 
 /// One client library: its interpreter and its script.
+#[derive(Clone)]
 pub struct Client {
     interpreter: PathBuf,
     script: PathBuf,
@@ -91,12 +92,17 @@ impl Client {
         assert_eq!(ended.code, Some(0), "{} {mode:?} {version} {target:?}:\n{}", self.script.display(), ended.output);
     }
 
+    /// The same as the local user.
+    fn local(&self, server: &TestServer) -> Self {
+        self.clone().variable("TRIBUNE_AUTHORIZATION", &server.local_header().1)
+    }
+
     fn check_http(&self, server: &TestServer, mode: Option<&str>, version: &str) {
-        self.check(mode, version, &["http", &format!("{}/mcp", server.url)]);
+        self.local(server).check(mode, version, &["http", &format!("{}/mcp", server.url)]);
     }
 
     fn check_sse(&self, server: &TestServer, mode: Option<&str>, version: &str) {
-        self.check(mode, version, &["sse", &format!("{}/sse", server.url)]);
+        self.local(server).check(mode, version, &["sse", &format!("{}/sse", server.url)]);
     }
 
     /// With its own process, on the documents that the server has indexed.

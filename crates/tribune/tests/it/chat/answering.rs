@@ -77,9 +77,11 @@ fn chat_calls_tools_and_stores_answer() {
 fn chat_answer_is_streamed() {
     let model = Model::start(task_manager);
     let server = server(&model);
+    let (authorization, secret) = server.local_header();
     let ask = |message: &str| {
         let body = json!({"message": message}).to_string();
-        let answer = server.post("/chat", &[("accept", "text/event-stream"), ("x-correlation-id", "abc-1")], &body);
+        let headers = [("accept", "text/event-stream"), ("x-correlation-id", "abc-1"), (authorization, &secret)];
+        let answer = server.post("/chat", &headers, &body);
         assert_eq!(answer.header("x-correlation-id"), "abc-1");
         assert_eq!(answer.header("content-type"), "text/event-stream");
         events(&answer.body)

@@ -98,7 +98,8 @@ fn agent_works_with_aimock() {
     assert_eq!(answer["message"], "You have two tasks.", "so it was told to say");
     assert_eq!(answer["tool_calls"][0]["result_preview"], "1 task", "but the tool told the truth");
     let body = json!({"message": "Please say hello"}).to_string();
-    let streamed = server.post("/chat", &[("accept", "text/event-stream")], &body);
+    let (authorization, secret) = server.local_header();
+    let streamed = server.post("/chat", &[("accept", "text/event-stream"), (authorization, &secret)], &body);
     let told = events(&streamed.body);
     assert!(told.iter().filter(|(name, _)| name == "delta").count() > 1, "{told:?}");
     assert_eq!(told.last().expect("an answer").1["message"], "Hello! I can help you with your tasks.");

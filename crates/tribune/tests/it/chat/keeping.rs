@@ -50,10 +50,11 @@ fn disconnected_caller_finds_answer_once() {
     let me = Person::local(&server);
     let id = "0192f0c1-2b3c-7def-8000-000000000001";
     let body = json!({"message": "Slow", "request_id": id}).to_string();
+    let (authorization, secret) = server.local_header();
     let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
     write!(
         stream,
-        "POST /chat HTTP/1.1\r\nhost: 127.0.0.1\r\naccept: text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
+        "POST /chat HTTP/1.1\r\nhost: 127.0.0.1\r\n{authorization}: {secret}\r\naccept: text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     )
     .expect("sent");
@@ -119,13 +120,13 @@ struct Acknowledged {
 }
 
 /// Writes until the server is gone.
-fn write_until_killed(address: &str, name: &str, written: &AtomicUsize) -> Acknowledged {
+fn write_until_killed(address: &str, secret: &str, name: &str, written: &AtomicUsize) -> Acknowledged {
     let mut acknowledged = Acknowledged::default();
     let agent: ureq::Agent = ureq::Agent::config_builder().timeout_global(Some(PATIENCE)).build().into();
     for number in 0.. {
         let question = format!("Add {name} {number}");
         let body = json!({"message": question, "new_conversation": true}).to_string();
-        let Ok(mut answer) = agent.post(format!("{address}/chat")).send(&body) else {
+        let Ok(mut answer) = agent.post(format!("{address}/chat")).header("authorization", secret).send(&body) else {
             break;
         };
         let Ok(answer) = answer.body_mut().read_to_string() else {
@@ -147,12 +148,13 @@ fn killed_server_keeps_every_acknowledged_write() {
     let mut acknowledged = Acknowledged::default();
     let written = Arc::new(AtomicUsize::new(0));
     for kill in 0..KILLS {
-        let address = server.url.clone();
+        let (address, (_, secret)) = (server.url.clone(), server.local_header());
         let writers: Vec<_> = (0..4)
             .map(|writer| {
-                let (address, name) = (address.clone(), format!("kill {kill} writer {writer}"));
+                let (address, secret) = (address.clone(), secret.clone());
+                let name = format!("kill {kill} writer {writer}");
                 let written = written.clone();
-                std::thread::spawn(move || write_until_killed(&address, &name, &written))
+                std::thread::spawn(move || write_until_killed(&address, &secret, &name, &written))
             })
             .collect();
         // At another point of the work each time.
