@@ -1,5 +1,6 @@
 //! Who calls, until when, and how to say "still working".
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -58,6 +59,8 @@ pub struct CallContext {
     pub principal: Principal,
     /// What the caller may do.
     pub scopes: Scopes,
+    /// The groups of the caller.
+    pub groups: Arc<[String]>,
     /// The call must have answered by then.
     pub deadline: Instant,
     /// Cancelled when the caller goes away.
@@ -65,6 +68,8 @@ pub struct CallContext {
     pub progress: Progress,
     /// Ties every log line of the call together, and to the caller's own records.
     pub correlation_id: Arc<str>,
+    /// The address of the caller, for the audit log.
+    pub peer: Option<IpAddr>,
     /// Whether live data is recorded as it is answered, so that the answer can be cited. Off for pages: records are
     /// limited, and belong to answers.
     pub cites: bool,
@@ -75,10 +80,12 @@ impl CallContext {
         Self {
             principal,
             scopes: Scopes::ALL,
+            groups: Arc::default(),
             deadline,
             cancel: CancellationToken::new(),
             progress: Progress::default(),
             correlation_id: Arc::from("-"),
+            peer: None,
             cites: true,
         }
     }

@@ -10,7 +10,8 @@
 //! - [`lint`]: the rules hosts hold tools to, checked on every tool we register;
 //! - [`links`]: [`Links`], the addresses that answers cite;
 //! - [`wire`]: what an answer takes on the wire, and how it is kept within what hosts take;
-//! - [`user`]: [`UserId`], the name of an owner; [`scope`]: what a caller may do;
+//! - [`user`]: [`UserId`], the name of an owner; [`scope`]: what a caller may do; [`readers`]: who may see a
+//!   document;
 //! - [`context`]: who calls, until when, and how to say "still working";
 //! - [`error`]: one error type with a kind that the edges map to MCP and HTTP;
 //! - [`clock`]: time as a parameter;
@@ -26,6 +27,7 @@ pub mod error;
 pub mod id;
 pub mod links;
 pub mod lint;
+pub mod readers;
 pub mod registry;
 pub mod scope;
 pub mod source;
@@ -40,6 +42,7 @@ pub use environment::{Environment, Secret};
 pub use error::{Error, ErrorKind, Result};
 pub use id::{DocumentId, InvalidId};
 pub use links::Links;
+pub use readers::{Reader, Readers};
 pub use registry::Registry;
 pub use scope::{Scope, Scopes};
 pub use source::{Panel, Query, Source, SourceFacts, SourceStatus};

@@ -80,11 +80,12 @@ impl Verifier {
         token.bytes().filter(|byte| *byte == b'.').count() == 2
     }
 
-    /// The user of a token, and what it allows; `None` if it is not valid.
-    pub async fn authenticate(&self, token: &str) -> Result<Option<(UserId, Scopes)>> {
+    /// The user of a token with their groups, and what it allows; `None` if it is not valid.
+    pub async fn authenticate(&self, token: &str) -> Result<Option<(UserId, Arc<[String]>, Scopes)>> {
         let audience: Vec<&str> = self.audience.iter().map(String::as_str).collect();
         let claims = verify(&self.keys, token, &audience, &*self.clock).await?;
-        Ok(claims.map(|claims| (user(&claims), claims.scopes())))
+        let groups = |claims: &Claims| claims.groups.iter().flat_map(OneOrMany::iter).map(str::to_owned).collect();
+        Ok(claims.map(|claims| (user(&claims), groups(&claims), claims.scopes())))
     }
 }
 

@@ -9,6 +9,7 @@
 //! - `response`: every response the server makes itself: JSON, problems, JSON-RPC errors, pages;
 //! - `request`: reading bodies and paths;
 //! - [`identity`]: who is calling;
+//! - [`audit`]: who called what;
 //! - [`supervisor`]: the background tasks of sources, restarted when they fail;
 //! - [`service`]: sources, profiles, tool calls and the chat agent, behind every transport;
 //! - [`mcp`]: the protocol, both eras, each transport;
@@ -21,6 +22,7 @@
 
 mod address;
 mod api;
+pub mod audit;
 pub mod connect;
 pub mod contract;
 pub mod identity;

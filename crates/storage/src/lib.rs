@@ -27,12 +27,13 @@
 //! - `connection`: statements and changes for both databases;
 //! - `value`: how values are stored in columns;
 //! - `text`: case-insensitive comparison;
-//! - `tasks`, `conversations`, `tokens`, `users`, `grants`: the stores;
+//! - `tasks`, `conversations`, `tokens`, `users`, `grants`, `audit`: the stores;
 //! - `error`: database errors as messages.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
 
 mod address;
+mod audit;
 pub mod config;
 mod connection;
 mod conversations;
@@ -61,6 +62,7 @@ use crate::database::{Database, Location};
 use crate::postgres::PostgresLocation;
 use crate::sqlite::SqliteLocation;
 
+pub use audit::{Audit, AuditEntry, AuditFilter};
 pub use config::Config;
 pub use conversations::{
     Conversation, ConversationState, ConversationStore, Exchange, Message, MessageCursor, Role, StoredAnswer,
@@ -150,6 +152,11 @@ impl Store {
     pub fn grants(&self) -> Grants {
         let database = Arc::clone(&self.database);
         Grants { database }
+    }
+
+    pub fn audit(&self) -> Audit {
+        let database = Arc::clone(&self.database);
+        Audit { database }
     }
 
     /// Returns when running changes are done and the connections closed. Later uses fail.

@@ -80,6 +80,8 @@ pub enum Command {
         #[command(subcommand)]
         verb: UserVerb,
     },
+    /// Show who called what, and with which outcome
+    Audit(Audit),
     /// Run a simulated Binance exchange on this machine, or replay a recording of the real one
     Sim(Sim),
     /// Show how to connect a host, with the text to paste
@@ -136,6 +138,25 @@ pub struct Sim {
     /// Replay speed: 1 is the recorded pace, 0 is as fast as clients can read
     #[arg(long, value_name = "X", default_value_t = 1.0, requires = "replay")]
     pub speed: f64,
+}
+
+#[derive(Debug, Args)]
+pub struct Audit {
+    /// Only what happened since: 12h, 7d, 2026-11-19 or 2026-11-19T10:00:00Z
+    #[arg(long, value_name = "WHEN")]
+    pub since: Option<String>,
+
+    /// Only the actions of this user; `local` is the user of this machine, `anonymous` nobody
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
+
+    /// How many entries at most: the newest ones
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=1000).map(|limit| limit as usize))]
+    pub limit: usize,
+
+    /// Print one JSON object a line
+    #[arg(long)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]

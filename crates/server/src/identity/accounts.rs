@@ -29,6 +29,7 @@ const MAX_CHECKS: usize = 2;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     pub user: UserId,
+    pub groups: Arc<[String]>,
     pub scopes: Scopes,
     /// The one profile that it opens; `None` for all.
     pub profile: Option<String>,
@@ -137,26 +138,27 @@ impl Accounts {
 
     /// The identity, and the id of the API token if it is one.
     async fn look_up(&self, secret: &str, digest: [u8; 32]) -> Result<Option<(Identity, Option<String>)>> {
-        let everywhere = |(user, scopes)| {
-            let profile = None;
-            (Identity { user, scopes, profile }, None)
-        };
         if secret.starts_with(SESSION_PREFIX) {
             let session = self.sessions.find(digest, self.clock.now()).await?;
-            return Ok(session.map(|session| {
-                let scopes = Scopes::named(session.scopes.iter().map(String::as_str));
-                everywhere((session.owner, scopes))
-            }));
+            let Some(session) = session else {
+                return Ok(None);
+            };
+            let scopes = Scopes::named(session.scopes.iter().map(String::as_str));
+            return Ok(Some((self.identity(session.owner, scopes, None).await?, None)));
         }
         if let Some(issuer) = self.issuer()
             && secret.starts_with(ACCESS_PREFIX)
         {
-            return Ok(issuer.authenticate(secret).await?.map(everywhere));
+            let Some((user, scopes)) = issuer.authenticate(secret).await? else {
+                return Ok(None);
+            };
+            return Ok(Some((self.identity(user, scopes, None).await?, None)));
         }
         if let SignIn::Elsewhere(_, verifier) = &self.sign_in
             && Verifier::could_be(secret)
         {
-            return Ok(verifier.authenticate(secret).await?.map(everywhere));
+            let found = verifier.authenticate(secret).await?;
+            return Ok(found.map(|(user, groups, scopes)| (Identity { user, groups, scopes, profile: None }, None)));
         }
         if !secret.starts_with(tokens::PREFIX) {
             return Ok(None);
@@ -164,7 +166,17 @@ impl Accounts {
         let now = self.clock.now();
         let found = self.tokens.find(digest).await?;
         let valid = found.filter(|token| token.revoked_at.is_none() && token.expires_at.is_none_or(|end| now < end));
-        Ok(valid.map(|token| (tokens::identity(&token), Some(token.id))))
+        let Some(token) = valid else {
+            return Ok(None);
+        };
+        let scopes = tokens::scopes(&token);
+        Ok(Some((self.identity(token.user, scopes, token.profile).await?, Some(token.id))))
+    }
+
+    /// With the groups that the user is in now.
+    async fn identity(&self, user: UserId, scopes: Scopes, profile: Option<String>) -> Result<Identity> {
+        let groups = self.users.find(&user).await?.map(|user| user.groups).unwrap_or_default();
+        Ok(Identity { user, groups: groups.into(), scopes, profile })
     }
 
     /// In the background: the caller does not wait for it, and it may fail.
@@ -201,12 +213,12 @@ impl Accounts {
     }
 
     /// Begins a session in a browser; returns its secret.
-    pub(crate) async fn begin_session(&self, identity: &Identity, token: Option<String>) -> Result<String> {
+    pub(crate) async fn begin_session(&self, user: &UserId, scopes: Scopes, token: Option<String>) -> Result<String> {
         let secret = new_secret(SESSION_PREFIX);
         let now = self.clock.now();
         let session = tribune_storage::BrowserSession {
-            owner: identity.user.clone(),
-            scopes: identity.scopes.names(),
+            owner: user.clone(),
+            scopes: scopes.names(),
             token,
             created_at: now,
             expires_at: now + SESSION_LIVES,

@@ -23,6 +23,8 @@ use crate::settings::Settings;
 #[derive(Clone)]
 pub struct Caller {
     pub principal: Principal,
+    /// The groups of this caller.
+    pub groups: Arc<[String]>,
     /// What this caller may do.
     pub scopes: Scopes,
     /// The one profile that the caller's token opens; `None` for all.
@@ -33,7 +35,13 @@ pub struct Caller {
 impl Caller {
     /// Without a token.
     pub(crate) fn anonymous(correlation_id: Arc<str>) -> Self {
-        Self { principal: Principal::Anonymous, scopes: Scopes::READ, profile: None, correlation_id }
+        Self {
+            principal: Principal::Anonymous,
+            groups: Arc::default(),
+            scopes: Scopes::READ,
+            profile: None,
+            correlation_id,
+        }
     }
 
     /// The principal of a request; anonymous without a guard.
@@ -113,6 +121,7 @@ impl Callers {
             Ok(Some(identity)) => {
                 let is_local = is_cookie && identity.user == UserId::local();
                 caller.principal = if is_local { Principal::Local } else { Principal::User(identity.user) };
+                caller.groups = identity.groups;
                 caller.scopes = identity.scopes;
                 caller.profile = identity.profile;
                 Ok(caller)

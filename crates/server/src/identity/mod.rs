@@ -29,4 +29,4 @@ pub(crate) use accounts::{challenge, scopes_of};
 pub(crate) use guard::check;
 pub(crate) use needs::{Need, need};
 pub(crate) use session::own_path;
-pub(crate) use tokens::identity as token_identity;
+pub(crate) use tokens::scopes as token_scopes;

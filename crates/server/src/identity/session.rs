@@ -2,9 +2,9 @@
 
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, header};
-use tribune_core::{Links, Result};
+use tribune_core::{Links, Result, Scopes, UserId};
 
-use super::accounts::{Accounts, Identity, SESSION_LIVES};
+use super::accounts::{Accounts, SESSION_LIVES};
 
 /// A cookie of this server.
 pub(crate) struct Cookie {
@@ -56,10 +56,11 @@ impl Cookie {
         &self,
         response: &mut Response,
         accounts: &Accounts,
-        identity: &Identity,
+        user: &UserId,
+        scopes: Scopes,
         token: Option<String>,
     ) -> Result<()> {
-        let secret = accounts.begin_session(identity, token).await?;
+        let secret = accounts.begin_session(user, scopes, token).await?;
         self.set(response, &secret, SESSION_LIVES.as_secs());
         Ok(())
     }

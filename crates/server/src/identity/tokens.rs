@@ -8,8 +8,6 @@ use tribune_oauth::{new_secret, sha256};
 use tribune_storage::Token;
 use uuid::Uuid;
 
-use super::Identity;
-
 /// Every token begins with this, so that one found in a log or a repository can be recognised.
 pub(super) const PREFIX: &str = "tribune_";
 const ID_CHARS: usize = 8;
@@ -58,15 +56,11 @@ pub fn new_token(user: UserId, usage: TokenUse, now: Timestamp) -> Result<NewTok
     })
 }
 
-/// Whom a token stands for.
-pub(crate) fn identity(token: &Token) -> Identity {
-    Identity {
-        user: token.user.clone(),
-        scopes: match &token.scopes {
-            Some(scopes) => Scopes::named(scopes.iter().map(String::as_str)),
-            None => Scopes::USUAL,
-        },
-        profile: token.profile.clone(),
+/// What a token allows.
+pub(crate) fn scopes(token: &Token) -> Scopes {
+    match &token.scopes {
+        Some(scopes) => Scopes::named(scopes.iter().map(String::as_str)),
+        None => Scopes::USUAL,
     }
 }
 

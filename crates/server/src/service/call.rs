@@ -9,10 +9,18 @@ use tribune_core::registry::Registered;
 use tribune_core::{CallContext, Error, ErrorKind, JsonObject, Principal, Result, Scopes, Tool, ToolOutput};
 
 use super::Service;
+use crate::audit::{self, Asked};
 
 /// Runs a tool.
 pub async fn run(service: &Service, tool: &Registered<'_>, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
-    run_checked(service, tool.tool(), || tool.prepare(args), cx).await
+    let asked = asked(service, tool.tool(), &args, cx);
+    run_checked(service, tool.tool(), || tool.prepare(args), asked, cx).await
+}
+
+/// What the audit log is to keep of a call; `None` if nothing.
+fn asked(service: &Service, tool: &Arc<dyn Tool>, args: &JsonObject, cx: &CallContext) -> Option<Asked> {
+    let audit = service.audit.get()?;
+    audit.wants(cx, tool.spec().hints.read_only).then(|| Asked::of(args))
 }
 
 /// Runs a tool of another server, which checks its arguments itself.
@@ -22,7 +30,8 @@ pub(crate) async fn run_foreign(
     args: JsonObject,
     cx: &CallContext,
 ) -> Result<ToolOutput> {
-    run_checked(service, tool, || Ok(args), cx).await
+    let asked = asked(service, tool, &args, cx);
+    run_checked(service, tool, || Ok(args), asked, cx).await
 }
 
 /// The log gets the tool, the duration, the number of results and the outcome; never the arguments or the answer.
@@ -30,6 +39,7 @@ async fn run_checked(
     service: &Service,
     tool: &Arc<dyn Tool>,
     args: impl FnOnce() -> Result<JsonObject>,
+    asked: Option<Asked>,
     cx: &CallContext,
 ) -> Result<ToolOutput> {
     // A stopping server waits until this is dropped.
@@ -45,6 +55,10 @@ async fn run_checked(
     });
     let elapsed = service.clock.monotonic().saturating_duration_since(started);
     record(&tool.spec().name, cx, elapsed, &outcome);
+    if let Some((audit, asked)) = service.audit.get().zip(asked) {
+        let outcome = outcome.as_ref().map_err(|error| error.kind().as_str());
+        audit.tool(&tool.spec().name, asked, cx, outcome);
+    }
     outcome
 }
 
@@ -106,14 +120,14 @@ fn record(tool: &str, cx: &CallContext, elapsed: Duration, outcome: &Result<Tool
         meters.seconds.record(elapsed.as_secs_f64());
     });
     let ms = elapsed.as_secs_f64() * 1000.0;
-    let correlation_id = &*cx.correlation_id;
+    let (correlation_id, user) = (&*cx.correlation_id, audit::name(&cx.principal));
     match outcome {
         Err(error) if error.kind() == ErrorKind::Internal => {
             let cause = std::error::Error::source(error).map(ToString::to_string);
             let cause = cause.unwrap_or_default();
-            tracing::error!(tool, outcome = result, ms, correlation_id, cause, "tool call failed");
+            tracing::error!(tool, user, outcome = result, ms, correlation_id, cause, "tool call failed");
         }
-        _ => tracing::info!(tool, outcome = result, ms, count, correlation_id, "tool call"),
+        _ => tracing::info!(tool, user, outcome = result, ms, count, correlation_id, "tool call"),
     }
 }
 

@@ -9,7 +9,7 @@ pub mod chat;
 pub mod profile;
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use http::HeaderValue;
 use indexmap::IndexMap;
@@ -20,6 +20,7 @@ use tribune_core::{CallContext, Clock, Links, Principal, Scopes, Source, SourceS
 use tribune_storage::ConversationStore;
 
 use crate::address::bare_host;
+use crate::audit::Audit;
 use crate::identity::{Accounts, Caller, challenge};
 use crate::settings::Settings;
 use crate::supervisor::{Jitter, Supervisor};
@@ -35,6 +36,8 @@ pub struct Service {
     pub clock: Arc<dyn Clock>,
     /// Who tokens stand for; `None` rejects all.
     pub accounts: Option<Arc<Accounts>>,
+    /// Who called what; set when the server starts, unless it keeps no audit log.
+    pub audit: OnceLock<Audit>,
     /// The chat agent, or why there is none.
     pub chat: Result<Chat, NoChat>,
     pub conversations: Option<Arc<dyn ConversationStore>>,
@@ -95,6 +98,7 @@ impl Service {
             links,
             clock,
             accounts: None,
+            audit: OnceLock::new(),
             chat: Err(NoChat::Unconfigured),
             conversations: None,
             supervisor: Supervisor::new(&sources),
@@ -113,6 +117,7 @@ impl Service {
     pub(crate) fn call_context(&self, caller: &Caller) -> CallContext {
         let deadline = self.clock.monotonic() + self.settings.call_timeout;
         let mut cx = CallContext::new(caller.principal.clone(), deadline);
+        cx.groups = caller.groups.clone();
         cx.scopes = caller.scopes;
         cx.correlation_id = caller.correlation_id.clone();
         cx

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use axum::Extension;
 use axum::body::Body;
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
@@ -13,9 +14,11 @@ use tribune_core::{Error, ErrorKind, Scopes, UserId};
 use tribune_oauth::login::Pending;
 use tribune_storage::User;
 
-use crate::identity::{Accounts, Guard, Identity, own_path, scopes_of, token_identity};
+use super::record;
+use crate::identity::{Accounts, Caller, Guard, own_path, scopes_of, token_scopes};
 use crate::request::{parse_form, read_limited};
 use crate::response::{Refusal, page, private, problem};
+use crate::service::Service;
 
 const MAX_BODY_BYTES: usize = 16 * 1024;
 /// How long a sign-in at a provider may take.
@@ -46,7 +49,12 @@ pub(crate) async fn form(State(guard): State<Arc<Guard>>, Query(parameters): Par
 }
 
 /// Takes a name and a password.
-pub(crate) async fn sign_in(State(guard): State<Arc<Guard>>, request: Request<Body>) -> Result<Response, Refusal> {
+pub(crate) async fn sign_in(
+    State(guard): State<Arc<Guard>>,
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
     let accounts = accounts(&guard)?;
     let (body, _) = read(&guard, request).await?;
     let sent: Password = parse_form(&body).ok_or_else(|| invalid("send the fields username and password"))?;
@@ -58,7 +66,10 @@ pub(crate) async fn sign_in(State(guard): State<Arc<Guard>>, request: Request<Bo
         };
         private(page::sign_in(&guard.callers().page, status, back, Some(error.message())))
     };
-    match accounts.check_password(sent.username.trim(), sent.password).await {
+    let name = sent.username.trim();
+    let checked = accounts.check_password(name, sent.password).await;
+    record(&service, &caller, "sign in", name, &checked);
+    match checked {
         Ok(user) => signed_in(&guard, accounts, &user, back).await,
         Err(error) if error.kind() == ErrorKind::Forbidden || error.message().starts_with("Too many") => {
             Ok(refused(&error))
@@ -68,16 +79,24 @@ pub(crate) async fn sign_in(State(guard): State<Arc<Guard>>, request: Request<Bo
 }
 
 /// Signs in the person at this machine, who has the link that `tribune serve` printed.
-pub(crate) async fn local(State(guard): State<Arc<Guard>>, Query(parameters): Parameters) -> Result<Response, Refusal> {
+pub(crate) async fn local(
+    State(guard): State<Arc<Guard>>,
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    Query(parameters): Parameters,
+) -> Result<Response, Refusal> {
     let callers = guard.callers();
     let key = parameters.get("key").map_or("", String::as_str);
-    if !callers.local.as_ref().is_some_and(|local| local.is_key(key)) {
-        let why = Some("This link is no longer valid: each start of `tribune serve` prints a new one.");
-        return Ok(private(page::sign_in(&callers.page, StatusCode::UNAUTHORIZED, "/", why)));
+    let is_valid = callers.local.as_ref().is_some_and(|local| local.is_key(key));
+    let checked = is_valid.then_some(()).ok_or_else(|| {
+        Error::forbidden("This link is no longer valid: each start of `tribune serve` prints a new one.")
+    });
+    record(&service, &caller, "sign in", UserId::local().as_str(), &checked);
+    if let Err(error) = checked {
+        return Ok(private(page::sign_in(&callers.page, StatusCode::UNAUTHORIZED, "/", Some(error.message()))));
     }
-    let identity = Identity { user: UserId::local(), scopes: Scopes::ALL, profile: None };
     let mut response = Redirect::to(&format!("{}/", callers.page.base)).into_response();
-    callers.cookie.begin(&mut response, accounts(&guard)?, &identity, None).await?;
+    callers.cookie.begin(&mut response, accounts(&guard)?, &UserId::local(), Scopes::ALL, None).await?;
     Ok(private(response))
 }
 
@@ -97,6 +116,8 @@ pub(crate) async fn begin(State(guard): State<Arc<Guard>>, Query(parameters): Pa
 /// Where the provider sends the browser back to.
 pub(crate) async fn finish(
     State(guard): State<Arc<Guard>>,
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
     Query(parameters): Parameters,
     headers: HeaderMap,
 ) -> Result<Response, Refusal> {
@@ -105,7 +126,10 @@ pub(crate) async fn finish(
     let kept = kept.and_then(|kept| BASE64URL_NOPAD.decode(kept.as_bytes()).ok());
     let pending: Option<Pending> = kept.and_then(|kept| serde_json::from_slice(&kept).ok());
     let back = pending.as_ref().map_or("/", |pending| own_path(&pending.back)).to_owned();
-    let mut response = match at_provider(&guard, &parameters, pending).await {
+    let finished = at_provider(&guard, &parameters, pending).await;
+    let who = finished.as_ref().map_or("?", |user| user.name.as_str());
+    record(&service, &caller, "sign in at the provider", who, &finished);
+    let mut response = match finished {
         Ok(user) => signed_in(&guard, accounts(&guard)?, &user, &back).await?,
         Err(error) => {
             tracing::warn!(%error, "a sign-in at the provider failed");
@@ -140,15 +164,19 @@ async fn at_provider(
 }
 
 async fn signed_in(guard: &Guard, accounts: &Accounts, user: &User, back: &str) -> Result<Response, Refusal> {
-    let identity = Identity { user: user.name.clone(), scopes: scopes_of(user), profile: None };
     let callers = guard.callers();
     let mut response = Redirect::to(&format!("{}{back}", callers.page.base)).into_response();
-    callers.cookie.begin(&mut response, accounts, &identity, None).await?;
+    callers.cookie.begin(&mut response, accounts, &user.name, scopes_of(user), None).await?;
     Ok(private(response))
 }
 
 /// Takes an API token as JSON or from a form.
-pub(crate) async fn use_token(State(guard): State<Arc<Guard>>, request: Request<Body>) -> Result<Response, Refusal> {
+pub(crate) async fn use_token(
+    State(guard): State<Arc<Guard>>,
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
     let accounts = accounts(&guard)?;
     let (body, is_form) = read(&guard, request).await?;
     let sent: Option<ApiToken> = match is_form {
@@ -157,22 +185,25 @@ pub(crate) async fn use_token(State(guard): State<Arc<Guard>>, request: Request<
     };
     let ApiToken { token, back } = sent.ok_or_else(|| invalid("send {\"token\": \"…\"}"))?;
     let (callers, back) = (guard.callers(), own_path(&back));
-    let Some(token) = accounts.api_token(token.trim()).await? else {
+    let found = accounts.api_token(token.trim()).await?;
+    let checked = found.as_ref().ok_or_else(|| Error::forbidden(INVALID));
+    let who = checked.as_ref().map_or("?", |token| token.user.as_str());
+    record(&service, &caller, "sign in with a token", who, &checked);
+    let Some(token) = found else {
         return Ok(if is_form {
             page::sign_in(&callers.page, StatusCode::UNAUTHORIZED, back, Some(INVALID))
         } else {
             problem::unauthorized(INVALID, callers.challenge_for("/mcp", Some("invalid_token")))
         });
     };
-    let identity = token_identity(&token);
-    if let Some(profile) = &identity.profile {
+    if let Some(profile) = &token.profile {
         return Err(invalid(&format!("this token is for the profile `{profile}` alone, and opens no pages")).into());
     }
     let mut response = match is_form {
         true => Redirect::to(&format!("{}{back}", callers.page.base)).into_response(),
         false => StatusCode::NO_CONTENT.into_response(),
     };
-    callers.cookie.begin(&mut response, accounts, &identity, Some(token.id)).await?;
+    callers.cookie.begin(&mut response, accounts, &token.user, token_scopes(&token), Some(token.id)).await?;
     Ok(response)
 }
 

@@ -15,6 +15,7 @@ use tribune_core::{Principal, Scope, UserId};
 use tribune_oauth::{Authorization, AuthorizeError, Issuer, Refused};
 
 use super::login::accounts;
+use super::record;
 use crate::identity::{Caller, Guard, Need, SignIn, need};
 use crate::request::{parse_form, read_limited};
 use crate::response::{self, Refusal, page, private, problem};
@@ -189,6 +190,7 @@ pub(crate) async fn authorize(
 /// The person's decision.
 pub(crate) async fn decide(
     State(guard): State<Arc<Guard>>,
+    State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
     request: Request<Body>,
@@ -208,6 +210,8 @@ pub(crate) async fn decide(
         return Ok(to_sign_in(&guard, &query));
     };
     let allows = sent.is_some_and(|sent| sent.decision == "allow");
+    let action = if allows { "allow a program" } else { "deny a program" };
+    record(&service, &caller, action, user.as_str(), &Ok(()));
     let back = match allows {
         true => issuer.allow(&asked, user, caller.scopes).await?,
         false => issuer.deny(&asked),

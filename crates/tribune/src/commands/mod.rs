@@ -1,6 +1,7 @@
 //! One file per command.
 
 mod ask;
+mod audit;
 mod chat;
 mod check;
 mod connect;
@@ -39,6 +40,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Chat(args) => chat::run(&common, &args),
         Command::Token { verb } => token::run(&common, &verb),
         Command::User { verb } => user::run(&common, &verb),
+        Command::Audit(args) => audit::run(&common, &args),
         Command::Sim(args) => sim::run(&common, &args),
         Command::Connect { host } => connect::run(&common, host),
         Command::Completions { shell } => pages::completions(shell),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use tribune_core::{Environment, Links, Source, SystemClock};
 use tribune_corpus::{Built, DocumentsSource, Embedders, Environment as CorpusEnvironment, Pool, Upkeep};
+use tribune_server::audit::{Audit, AuditSettings};
 use tribune_server::supervisor::Jitter;
 use tribune_server::{Profile, Service, Settings};
 
@@ -27,6 +28,7 @@ pub struct Parts {
     pub corpora: Vec<Arc<DocumentsSource>>,
     demo: Option<Arc<Demo>>,
     is_server: bool,
+    audit: Option<AuditSettings>,
     pub people: Arc<People>,
 }
 
@@ -55,6 +57,10 @@ impl Parts {
         };
         #[expect(clippy::disallowed_methods, reason = "the composition root chooses the randomness")]
         let jitter: Jitter = Arc::new(fastrand::f64);
+        if let Some(audit) = self.audit.clone().filter(|_| self.is_server) {
+            let audit = Audit::start(self.people.store.audit(), audit, self.service.clock.clone());
+            drop(self.service.audit.set(audit.context("audit.file")?));
+        }
         // A command indexes before it asks, so it needs only what keeps live data coming.
         self.service.start(&jitter, |source| self.is_server || source.facts().live);
         Ok(Running { service: self.service.clone(), people: self.people.clone(), _exchange: exchange })
@@ -74,6 +80,9 @@ impl Running {
     pub async fn stop(self) {
         self.service.supervisor.stop().await;
         self.people.upstreams.stop().await;
+        if let Some(audit) = self.service.audit.get() {
+            audit.stop().await;
+        }
         self.people.store.close().await;
     }
 }
@@ -102,6 +111,7 @@ pub fn compose(config: &Config, mut settings: Settings, mode: Mode) -> anyhow::R
         corpora: corpora.built.into_iter().filter_map(|built| built.corpus).collect(),
         demo: config.demo.clone(),
         is_server: mode == Mode::Server,
+        audit: config.audit.clone(),
         people,
     })
 }

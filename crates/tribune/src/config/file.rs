@@ -7,6 +7,7 @@ use serde::Deserialize;
 use tribune_core::environment::check_range;
 use tribune_corpus::EmbedderConfig;
 
+use super::audit::Audit;
 use super::sources::SourceConfig;
 use super::variables::{self, Variables};
 
@@ -31,6 +32,8 @@ pub struct ConfigFile {
     pub cache: Option<tribune_reports::Config>,
     #[serde(default)]
     pub auth: Auth,
+    #[serde(default)]
+    pub audit: Audit,
     pub store: Option<tribune_storage::Config>,
     pub agent: Option<AgentTable>,
 }

@@ -6,6 +6,7 @@
 //! - [`variables`]: environment variables over the file;
 //! - here: the whole, checked.
 
+mod audit;
 mod file;
 mod sources;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use anyhow::{Context, bail};
 use tribune_core::Secret;
 use tribune_corpus::EmbedderChoice;
 use tribune_market_resolve::id::MarketId;
+use tribune_server::audit::AuditSettings;
 use tribune_server::{ProfileSpec, Settings};
 use tribune_storage::Backend;
 
@@ -71,6 +73,8 @@ pub struct Config {
     pub agent: Option<AgentTable>,
     /// Who may use the server, and how people sign in.
     pub auth: file::Auth,
+    /// What the audit log keeps; `None` if there is to be none.
+    pub audit: Option<AuditSettings>,
     /// Settings that have no effect.
     pub warnings: Vec<String>,
 }
@@ -182,6 +186,7 @@ impl Config {
             tasks,
             agent: file.agent,
             auth: file.auth,
+            audit: file.audit.settings(dir)?,
             server,
             warnings,
         })

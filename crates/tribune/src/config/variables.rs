@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::bail;
 use serde::de::DeserializeOwned;
 
+use super::audit::Audit;
 use super::file::{AgentTable, Auth, MarketConfig, Server};
 
 /// Variables by name.
@@ -27,9 +28,10 @@ const fn section<T: DeserializeOwned>(name: &'static str, is_implied: bool) -> S
     Section { name, keys: keys_of::<T>, check: |table| table.try_into::<T>().map(drop), is_implied }
 }
 
-pub(super) const SECTIONS: [Section; 6] = [
+pub(super) const SECTIONS: [Section; 7] = [
     section::<Server>("server", true),
     section::<Auth>("auth", true),
+    section::<Audit>("audit", true),
     section::<tribune_storage::Config>("store", true),
     section::<AgentTable>("agent", true),
     section::<tribune_reports::Config>("cache", true),

@@ -1,5 +1,6 @@
 //! What the traits promise, promise by promise, on both databases.
 
+mod audit;
 mod conversations;
 mod grants;
 mod listing;
@@ -28,6 +29,9 @@ macro_rules! promises {
 }
 
 promises! {
+    audit:
+        audit_lists_newest_by_user_and_time,
+        audit_keeps_odd_text;
     tasks:
         task_round_trips,
         times_are_truncated_to_microseconds,
