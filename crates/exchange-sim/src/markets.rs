@@ -84,16 +84,16 @@ impl Markets {
     pub fn publish_all_tickers(&self, at: Millis) {
         let time = self.hub.event_time(at);
         let mini = || self.active_tickers(at, |ticker| ticker.mini_event(time));
-        self.hub.publish("!miniTicker", "arr", mini);
+        self.hub.publish("!miniTicker@arr", mini);
         let full = || self.active_tickers(at, |ticker| ticker.event(time));
-        self.hub.publish("!ticker", "arr", full);
+        self.hub.publish("!ticker@arr", full);
     }
 
-    fn active_tickers(&self, at: Millis, event: impl Fn(&Ticker<'_>) -> Value) -> Option<String> {
+    fn active_tickers(&self, at: Millis, event: impl Fn(Ticker) -> Value) -> Option<String> {
         let active = self.instruments.values().filter_map(|instrument| {
             let market = &lock(instrument).market;
             let is_shown = market.is_active && market.has_ticker();
-            is_shown.then(|| event(&market.ticker(at, self.hub.skew())))
+            is_shown.then(|| event(market.ticker(at, self.faults.skew())))
         });
         let active: Vec<Value> = active.collect();
         (!active.is_empty()).then(|| Value::Array(active).to_string())

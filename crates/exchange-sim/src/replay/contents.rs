@@ -85,8 +85,8 @@ pub fn check(files: &[PathBuf]) -> Result<Contents, RecordingError> {
         ..Scan::default()
     };
     let mut state = State::default();
-    for line in Lines::open(files)? {
-        let line = line?;
+    let mut lines = Lines::open(files)?;
+    while let Some(line) = lines.read()? {
         let refuse = |refusal: Refusal| refusal.at(&files[line.file], Some(line.number));
         if state.lines == 0 {
             state.first_nanos = line.time;

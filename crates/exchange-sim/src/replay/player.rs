@@ -133,11 +133,11 @@ impl Player {
         }
         let Some(stream) = stream else { return };
         if !is_diff {
-            hub.publish(stream.symbol, stream.kind, || Some(stream.data.to_owned()));
+            hub.publish(stream.name, || Some(stream.data.to_owned()));
             return;
         }
-        hub.publish_diff(stream.symbol, stream.kind, || stream.data.to_owned());
-        if self.is_at_full_speed() && hub.has_listeners(stream.symbol, stream.kind) {
+        hub.publish_diff(stream.name, || stream.data.to_owned());
+        if self.is_at_full_speed() && hub.has_listeners(stream.name) {
             self.offer_snapshot(symbol).await;
         }
     }
@@ -173,8 +173,9 @@ fn read_ahead(files: Vec<PathBuf>) -> mpsc::Receiver<Line> {
     let (sender, receiver) = mpsc::channel(LINES_AHEAD);
     tokio::task::spawn_blocking(move || {
         let read = || -> Result<(), RecordingError> {
-            for line in Lines::open(&files)? {
-                if sender.blocking_send(line?).is_err() {
+            let mut lines = Lines::open(&files)?;
+            while let Some(line) = lines.read()? {
+                if sender.blocking_send(line).is_err() {
                     break;
                 }
             }
