@@ -125,7 +125,7 @@ impl<'a> Onnx<'a> {
             "MatMul" | "MatMulInteger" => Some(node),
             // The second factor of a product in bytes is its scale.
             "Cast" | "Identity" | "Reshape" | "Mul" => {
-                node.inputs.iter().find_map(|input| self.product_before(input, depth - 1))
+                node.inputs.iter().take(2).find_map(|input| self.product_before(input, depth - 1))
             }
             _ => None,
         }
