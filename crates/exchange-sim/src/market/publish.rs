@@ -92,23 +92,13 @@ impl Market {
         });
     }
 
-    /// Sends what is due at `at`, a multiple of 100 ms.
-    pub fn publish_boundary(&mut self, hub: &Hub, at: Millis) {
-        self.publish_fast_depth(hub, at);
-        if at % SECOND == 0 {
-            self.publish_second(hub, at, false);
-        }
-    }
-
-    /// Sends what happened since the last boundary, when a recording ends.
-    pub fn publish_remaining(&mut self, hub: &Hub, at: Millis) {
-        self.publish_fast_depth(hub, at);
-        self.publish_second(hub, at, true);
-    }
-
-    fn publish_fast_depth(&mut self, hub: &Hub, at: Millis) {
+    /// Sends what is due at `at`, a multiple of 100 ms; or, when a recording ends, what happened since the last one.
+    pub fn publish_due(&mut self, hub: &Hub, at: Millis, is_end: bool) {
         if let Some(diff) = self.fast.take(&self.levels) {
             self.publish_depth(hub, "@100ms", &diff, at);
+        }
+        if is_end || at % SECOND == 0 {
+            self.publish_second(hub, at, is_end);
         }
     }
 

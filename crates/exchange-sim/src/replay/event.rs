@@ -212,7 +212,7 @@ mod tests {
             (trade(r#""t":9223372036854775807,"p":"1","q":"1","T":1750000040123,"m":true"#), "is not an id"),
         ] {
             let refusal = parse(&line).expect_err(&line);
-            assert!(refusal.problem.contains(problem), "{line}: {}", refusal.problem);
+            assert!(refusal.0.contains(problem), "{line}: {}", refusal.0);
         }
     }
 

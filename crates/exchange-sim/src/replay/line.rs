@@ -1,5 +1,6 @@
 //! Reads the lines of a recording, `<receive_ns> <json>`, from plain or gzipped files, and merges the files by time.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};
 use std::path::{Path, PathBuf};
@@ -21,21 +22,17 @@ pub struct RecordingError(String);
 
 /// What is wrong with a line, before its file and number are known.
 #[derive(Debug)]
-pub struct Refusal {
-    pub problem: String,
-    pub remedy: String,
-}
+pub struct Refusal(pub String);
 
 impl Refusal {
-    pub fn new(problem: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { problem: problem.into(), remedy: remedy.into() }
+    pub fn new(problem: impl Display, remedy: impl Display) -> Self {
+        Self(format!("{problem}; {remedy}"))
     }
 
     /// `line` is `None` if the whole file is meant.
     pub fn at(self, file: &Path, line: Option<u64>) -> RecordingError {
-        let Self { problem, remedy } = self;
         let line = line.map_or_else(String::new, |line| format!(", line {line}"));
-        RecordingError(format!("{}{line}: {problem}; {remedy}", file.display()))
+        RecordingError(format!("{}{line}: {}", file.display(), self.0))
     }
 }
 
@@ -185,7 +182,7 @@ mod tests {
             "\u{feff}1750000000000000000 {}",
         ] {
             let refusal = split(text.as_bytes()).expect_err(text);
-            assert!(refusal.problem.contains("receive time in nanoseconds"), "{text}");
+            assert!(refusal.0.contains("receive time in nanoseconds"), "{text}");
         }
     }
 

@@ -84,10 +84,7 @@ impl Player {
         }
         // Nothing is known of later times: derived streams send what is left, and the clock stops.
         let millis = at / 1_000_000;
-        for instrument in self.markets.instruments.values() {
-            lock(instrument).market.publish_remaining(&self.markets.hub, millis);
-        }
-        self.markets.publish_all_tickers(millis);
+        self.publish_due(millis, true);
         self.markets.clock.set(at, 0.0);
         progress.state().finished = true;
     }
@@ -95,13 +92,17 @@ impl Player {
     /// Sends the derived streams that are due at `boundary`.
     async fn pass(&self, boundary: Millis) {
         self.wait_until(boundary.saturating_mul(1_000_000)).await;
-        for instrument in self.markets.instruments.values() {
-            lock(instrument).market.publish_boundary(&self.markets.hub, boundary);
-        }
-        if boundary % SECOND == 0 {
-            self.markets.publish_all_tickers(boundary);
-        }
+        self.publish_due(boundary, false);
         tokio::task::yield_now().await;
+    }
+
+    fn publish_due(&self, at: Millis, is_end: bool) {
+        for instrument in self.markets.instruments.values() {
+            lock(instrument).market.publish_due(&self.markets.hub, at, is_end);
+        }
+        if is_end || at % SECOND == 0 {
+            self.markets.publish_all_tickers(at);
+        }
     }
 
     async fn wait_until(&self, at: Nanos) {

@@ -15,7 +15,6 @@ use axum::response::Response;
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 
-use crate::account;
 use crate::api::error::ApiError;
 use crate::api::params::Params;
 use crate::api::{Request, check_time_unit};
@@ -87,27 +86,23 @@ fn rejection(venue: &Venue, charged: Result<(), Refusal>, endpoint: &str) -> Res
     Err(ApiError::rejected(status, retry_after_secs))
 }
 
-/// The table of endpoints.
+/// The table of endpoints that need no key.
 fn dispatch(venue: &Venue, request: &Request<'_>) -> Result<String, ApiError> {
     let (markets, params) = (&venue.markets, &request.params);
-    let is_signed = account::ENDPOINTS.contains(&request.endpoint);
-    if !is_signed && request.method != Method::GET {
-        return Err(ApiError::no_such_path());
-    }
-    let answer: Result<Value, ApiError> = match request.endpoint {
-        _ if is_signed => venue.accounts.dispatch(markets, request),
-        "depth" => return data::depth(venue, params),
-        "ping" => params.finish().map(|()| json!({})),
-        "time" => params.finish().map(|()| json!({"serverTime": markets.server_time()})),
-        "exchangeInfo" => tickers::exchange_info(venue, params),
-        "trades" => data::trades(venue, params),
-        "aggTrades" => data::aggregates(venue, params),
-        "klines" => data::klines(venue, params),
-        "avgPrice" => data::average_price(venue, params),
-        "ticker/24hr" => tickers::day(venue, params),
-        "ticker/price" => tickers::price(venue, params),
-        "ticker/bookTicker" => tickers::book_ticker(venue, params),
-        _ => Err(ApiError::no_such_path()),
+    let endpoint = (request.method == Method::GET).then_some(request.endpoint);
+    let answer: Result<Value, ApiError> = match endpoint {
+        Some("depth") => return data::depth(venue, params),
+        Some("ping") => params.finish().map(|()| json!({})),
+        Some("time") => params.finish().map(|()| json!({"serverTime": markets.server_time()})),
+        Some("exchangeInfo") => tickers::exchange_info(venue, params),
+        Some("trades") => data::trades(venue, params),
+        Some("aggTrades") => data::aggregates(venue, params),
+        Some("klines") => data::klines(venue, params),
+        Some("avgPrice") => data::average_price(venue, params),
+        Some("ticker/24hr") => tickers::day(venue, params),
+        Some("ticker/price") => tickers::price(venue, params),
+        Some("ticker/bookTicker") => tickers::book_ticker(venue, params),
+        _ => venue.accounts.dispatch(markets, request),
     };
     answer.map(|answer| answer.to_string())
 }
