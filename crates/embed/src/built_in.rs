@@ -3,29 +3,28 @@
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
-use crate::bert::Pooling;
-use crate::folder::{Files, ModelFile, Settings, TokenizerFile, assemble};
-use crate::sentence::{Prompts, Sentence};
+use crate::folder::{Files, assemble};
+use crate::sentence::Sentence;
 use crate::static_table::StaticTable;
 use crate::tokens::BUILT_IN_TOKENIZER;
 use crate::{EmbedError, Embedder};
 
 macro_rules! model_file {
     ($name:literal) => {
-        include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/all-MiniLM-L6-v2/", $name))
+        include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/", $name))
     };
 }
 
-static CONFIG: &[u8] = model_file!("config.json");
-static MODEL: &[u8] = model_file!("model.safetensors");
-
-/// As in `models/all-MiniLM-L6-v2/sentence_bert_config.json`.
-pub(crate) const MAX_TOKENS: usize = 256;
+static FILES: [(&str, &[u8]); 4] = [
+    ("config.json", model_file!("all-MiniLM-L6-v2/config.json")),
+    ("sentence_bert_config.json", model_file!("all-MiniLM-L6-v2/sentence_bert_config.json")),
+    ("tokenizer.json", BUILT_IN_TOKENIZER),
+    ("model.safetensors", model_file!("all-MiniLM-L6-v2/model.safetensors")),
+];
 
 /// A table of token vectors distilled from the model: far faster and less accurate. Loaded on first use.
 pub fn static_table() -> Result<Arc<dyn Embedder>, EmbedError> {
-    static TABLE: &[u8] =
-        include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../../models/static-minilm-256/table.safetensors"));
+    static TABLE: &[u8] = model_file!("static-minilm-256/table.safetensors");
     static LOADED: OnceLock<Arc<StaticTable>> = OnceLock::new();
     loaded(&LOADED, || StaticTable::parse("static-minilm-256 (built in)", Cow::Borrowed(TABLE)))
 }
@@ -33,7 +32,7 @@ pub fn static_table() -> Result<Arc<dyn Embedder>, EmbedError> {
 /// The sentence encoder. Loaded on first use.
 pub fn built_in() -> Result<Arc<dyn Embedder>, EmbedError> {
     static LOADED: OnceLock<Arc<Sentence>> = OnceLock::new();
-    loaded(&LOADED, load)
+    loaded(&LOADED, || assemble("all-MiniLM-L6-v2 (int8, built in)".into(), Files::BuiltIn(&FILES)))
 }
 
 /// Two first callers may both load it; one copy is dropped.
@@ -46,14 +45,4 @@ fn loaded<E: Embedder + 'static>(
     }
     let loaded = Arc::new(load()?);
     Ok(cell.get_or_init(|| loaded).clone())
-}
-
-fn load() -> Result<Sentence, EmbedError> {
-    let files = Files {
-        config: Cow::Borrowed(CONFIG),
-        tokenizer: TokenizerFile::Json(Cow::Borrowed(BUILT_IN_TOKENIZER)),
-        model: ModelFile::SafeTensors(Cow::Borrowed(MODEL)),
-        settings: Settings { pooling: Pooling::Mean, max_tokens: Some(MAX_TOKENS), prompts: Prompts::default() },
-    };
-    assemble("all-MiniLM-L6-v2 (int8, built in)".into(), files)
 }

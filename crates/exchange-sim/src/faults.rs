@@ -1,6 +1,6 @@
 //! Faults on demand, set in the process or posted to `/sim/faults` as JSON.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::mem::discriminant;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use serde::Deserialize;
 use crate::interval::Millis;
 use crate::lock::lock;
 
-/// Queued faults of diffs; a test that needs more is not plausible.
-const MAX_QUEUED: usize = 100_000;
+/// Faults at a time; a test that needs more is not plausible.
+const MAX_FAULTS: usize = 1_000;
 
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(tag = "fault", rename_all = "snake_case", deny_unknown_fields)]
@@ -48,7 +48,7 @@ pub enum Fault {
     GarbageAnswers { count: u32 },
     /// The next stream messages are not JSON.
     GarbageMessages { count: u32 },
-    /// New connections are closed at once, and kept-alive ones at their next request.
+    /// Connections are closed at their next request, new ones at their first.
     RefuseConnections { on: bool },
     /// `/api/v3/time` and event times are off by this much.
     ClockSkew { millis: Millis },
@@ -67,10 +67,8 @@ pub enum Fault {
 }
 
 /// What happens to one diff.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiffFault {
-    #[default]
-    None,
     Drop,
     Duplicate,
     /// Held back until the next one was sent.
@@ -79,159 +77,150 @@ pub enum DiffFault {
     Corrupt,
 }
 
-/// What goes wrong a given number of times.
-#[derive(Debug, PartialEq, Eq, Hash)]
-pub enum Countdown {
-    StaleSnapshot,
-    HalfAnswer,
-    GarbageAnswer,
-    GarbageMessage,
-    RefusedSubscription,
-    IgnoredSubscription,
-    /// A request of this endpoint.
-    Endpoint(String),
-}
+impl Fault {
+    /// How often it still happens, if it ends by itself.
+    fn left(&mut self) -> Option<&mut u32> {
+        match self {
+            Self::DropDiffs { count, .. }
+            | Self::DuplicateDiffs { count, .. }
+            | Self::SwapDiffs { count, .. }
+            | Self::UnreadableDiffs { count, .. }
+            | Self::StaleSnapshots { count }
+            | Self::Reject { count: Some(count), .. }
+            | Self::FailEndpoint { count, .. }
+            | Self::HalfAnswers { count }
+            | Self::GarbageAnswers { count }
+            | Self::GarbageMessages { count }
+            | Self::RefuseSubscriptions { count }
+            | Self::IgnoreSubscriptions { count } => Some(count),
+            _ => None,
+        }
+    }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rejection {
-    pub status: u16,
-    pub retry_after_secs: Option<u64>,
-}
+    /// What it does to the next diff, and of which symbol if not of any.
+    fn of_diff(&self) -> Option<(DiffFault, &Option<String>)> {
+        match self {
+            Self::DropDiffs { symbol, .. } => Some((DiffFault::Drop, symbol)),
+            Self::DuplicateDiffs { symbol, .. } => Some((DiffFault::Duplicate, symbol)),
+            Self::SwapDiffs { symbol, .. } => Some((DiffFault::Swap, symbol)),
+            Self::UnreadableDiffs { symbol, .. } => Some((DiffFault::Corrupt, symbol)),
+            _ => None,
+        }
+    }
 
-#[derive(Debug, Default)]
-struct Pending {
-    /// By symbol, as in stream names; `None` is any.
-    diffs: HashMap<Option<String>, VecDeque<DiffFault>>,
-    rates: [(DiffFault, f64); 3],
-    countdowns: HashMap<Countdown, u32>,
-    rejection: Option<(Rejection, Option<u32>)>,
-    delay: Duration,
-    refuses_connections: bool,
-    is_silent: bool,
-    skew: Millis,
-    /// Symbols, as in stream names.
-    muted: HashSet<String>,
+    /// Whether it takes the place of another one that does not end by itself.
+    fn replaces(&self, other: &Self) -> bool {
+        let is_apart = matches!((self, other), (Self::Mute { symbol, .. }, Self::Mute { symbol: muted, .. }) if !symbol.eq_ignore_ascii_case(muted));
+        discriminant(self) == discriminant(other) && !is_apart
+    }
 }
 
 #[derive(Debug)]
 pub struct Faults {
-    pending: Mutex<Pending>,
+    /// Oldest first.
+    active: Mutex<Vec<Fault>>,
     random: Mutex<fastrand::Rng>,
 }
 
 impl Faults {
     pub fn new(seed: u64) -> Self {
-        Self { pending: Mutex::default(), random: Mutex::new(fastrand::Rng::with_seed(seed)) }
+        Self { active: Mutex::default(), random: Mutex::new(fastrand::Rng::with_seed(seed)) }
     }
 
     /// Sets a fault; those of connections and their streams are the hub's.
     pub fn set(&self, fault: Fault) {
-        let mut pending = lock(&self.pending);
+        let mut active = lock(&self.active);
         match fault {
             Fault::DropConnections | Fault::LoseStreams { .. } => {}
-            Fault::DropDiffs { symbol, count } => pending.queue(symbol, DiffFault::Drop, count),
-            Fault::DuplicateDiffs { symbol, count } => pending.queue(symbol, DiffFault::Duplicate, count),
-            Fault::SwapDiffs { symbol, count } => pending.queue(symbol, DiffFault::Swap, count),
-            Fault::UnreadableDiffs { symbol, count } => pending.queue(symbol, DiffFault::Corrupt, count),
-            Fault::DiffRates { drop, duplicate, swap } => {
-                let faults = [DiffFault::Drop, DiffFault::Duplicate, DiffFault::Swap];
-                pending.rates = std::array::from_fn(|index| (faults[index], [drop, duplicate, swap][index]));
+            Fault::Clear => active.clear(),
+            fault => {
+                active.retain_mut(|other| match other.left() {
+                    Some(left) => *left > 0,
+                    None => !fault.replaces(other),
+                });
+                if active.len() < MAX_FAULTS {
+                    active.push(fault);
+                }
             }
-            Fault::StaleSnapshots { count } => pending.count_down(Countdown::StaleSnapshot, count),
-            Fault::Reject { status, retry_after_secs, count } => {
-                let rejection = Rejection { status, retry_after_secs };
-                pending.rejection = Some((rejection, count));
-            }
-            Fault::FailEndpoint { endpoint, count } => pending.count_down(Countdown::Endpoint(endpoint), count),
-            Fault::Delay { millis } => pending.delay = Duration::from_millis(millis),
-            Fault::HalfAnswers { count } => pending.count_down(Countdown::HalfAnswer, count),
-            Fault::GarbageAnswers { count } => pending.count_down(Countdown::GarbageAnswer, count),
-            Fault::GarbageMessages { count } => pending.count_down(Countdown::GarbageMessage, count),
-            Fault::RefuseConnections { on } => pending.refuses_connections = on,
-            Fault::ClockSkew { millis } => pending.skew = millis,
-            Fault::Silence { on } => pending.is_silent = on,
-            Fault::Mute { symbol, on } => {
-                let symbol = symbol.to_lowercase();
-                pending.muted.retain(|muted| *muted != symbol);
-                pending.muted.extend(on.then_some(symbol));
-            }
-            Fault::RefuseSubscriptions { count } => pending.count_down(Countdown::RefusedSubscription, count),
-            Fault::IgnoreSubscriptions { count } => pending.count_down(Countdown::IgnoredSubscription, count),
-            Fault::Clear => *pending = Pending::default(),
         }
+    }
+
+    /// The first active fault of which `choose` makes something.
+    fn find<T>(&self, choose: impl Fn(&Fault) -> Option<T>) -> Option<T> {
+        lock(&self.active).iter().find_map(choose)
+    }
+
+    /// The same, which happens once less from now on.
+    fn take_next<T>(&self, choose: impl Fn(&Fault) -> Option<T>) -> Option<T> {
+        lock(&self.active).iter_mut().find_map(|fault| {
+            let chosen = choose(fault)?;
+            if let Some(left) = fault.left() {
+                *left = left.checked_sub(1)?;
+            }
+            Some(chosen)
+        })
+    }
+
+    /// Whether a fault happens this time.
+    pub fn take(&self, is_meant: impl Fn(&Fault) -> bool) -> bool {
+        self.take_next(|fault| is_meant(fault).then_some(())).is_some()
     }
 
     pub fn refuses_connections(&self) -> bool {
-        lock(&self.pending).refuses_connections
+        self.find(|fault| matches!(fault, Fault::RefuseConnections { on: true }).then_some(())).is_some()
     }
 
     pub fn is_silent(&self) -> bool {
-        lock(&self.pending).is_silent
+        self.find(|fault| matches!(fault, Fault::Silence { on: true }).then_some(())).is_some()
     }
 
     /// Whether nothing of a symbol, as in stream names, is sent.
-    pub fn is_muted(&self, symbol: &str) -> bool {
-        lock(&self.pending).muted.contains(symbol)
+    pub fn is_muted(&self, name: &str) -> bool {
+        let muted = |fault: &Fault| matches!(fault, Fault::Mute { symbol, on: true } if symbol.to_lowercase() == name);
+        self.find(|fault| muted(fault).then_some(())).is_some()
     }
 
     pub fn skew(&self) -> Millis {
-        lock(&self.pending).skew
+        self.find(|fault| if let Fault::ClockSkew { millis } = fault { Some(*millis) } else { None }).unwrap_or(0)
     }
 
     pub fn delay(&self) -> Duration {
-        lock(&self.pending).delay
+        let millis = self.find(|fault| if let Fault::Delay { millis } = fault { Some(*millis) } else { None });
+        Duration::from_millis(millis.unwrap_or(0))
     }
 
-    /// Whether it goes wrong this time.
-    pub fn take(&self, countdown: &Countdown) -> bool {
-        lock(&self.pending).countdowns.get_mut(countdown).is_some_and(take_one)
+    /// The status of a rejected answer and its `Retry-After`.
+    pub fn take_rejection(&self, endpoint: &str) -> Option<(u16, Option<u64>)> {
+        self.take_next(|fault| match fault {
+            Fault::FailEndpoint { endpoint: failing, .. } => (failing == endpoint).then_some((503, None)),
+            Fault::Reject { status, retry_after_secs, .. } => Some((*status, *retry_after_secs)),
+            _ => None,
+        })
     }
 
     /// What happens to the next diff of a symbol, as in stream names.
-    pub fn next_diff(&self, symbol: &str) -> DiffFault {
-        let mut pending = lock(&self.pending);
-        let queues = [Some(symbol.to_owned()), None];
-        let queued = queues.iter().find_map(|queue| pending.diffs.get_mut(queue)?.pop_front());
-        queued.unwrap_or_else(|| self.draw(&pending.rates))
+    pub fn next_diff(&self, name: &str) -> Option<DiffFault> {
+        let queued = self.take_next(|fault| {
+            let (fault, symbol) = fault.of_diff()?;
+            symbol.as_ref().is_none_or(|symbol| symbol.to_lowercase() == name).then_some(fault)
+        });
+        queued.or_else(|| self.draw())
     }
 
-    fn draw(&self, rates: &[(DiffFault, f64); 3]) -> DiffFault {
-        let mut random = lock(&self.random);
-        let mut left = random.f64();
-        for (fault, rate) in rates {
-            if left < *rate {
-                return *fault;
+    fn draw(&self) -> Option<DiffFault> {
+        let rates = self.find(|fault| match fault {
+            Fault::DiffRates { drop, duplicate, swap } => Some([*drop, *duplicate, *swap]),
+            _ => None,
+        })?;
+        let mut left = lock(&self.random).f64();
+        for (fault, rate) in [DiffFault::Drop, DiffFault::Duplicate, DiffFault::Swap].into_iter().zip(rates) {
+            if left < rate {
+                return Some(fault);
             }
             left -= rate.max(0.0);
         }
-        DiffFault::None
+        None
     }
-
-    pub fn take_rejection(&self) -> Option<Rejection> {
-        let mut pending = lock(&self.pending);
-        let (rejection, left) = pending.rejection.as_mut()?;
-        let is_rejected = left.as_mut().is_none_or(take_one);
-        is_rejected.then_some(*rejection)
-    }
-}
-
-impl Pending {
-    fn queue(&mut self, symbol: Option<String>, fault: DiffFault, count: u32) {
-        let symbol = symbol.map(|symbol| symbol.to_lowercase());
-        let queue = self.diffs.entry(symbol).or_default();
-        let room = MAX_QUEUED.saturating_sub(queue.len());
-        queue.extend(std::iter::repeat_n(fault, room.min(count as usize)));
-    }
-
-    fn count_down(&mut self, countdown: Countdown, count: u32) {
-        self.countdowns.insert(countdown, count);
-    }
-}
-
-fn take_one(left: &mut u32) -> bool {
-    let taken = *left > 0;
-    *left = left.saturating_sub(1);
-    taken
 }
 
 #[cfg(test)]
@@ -243,16 +232,16 @@ mod tests {
         let faults = Faults::new(1);
         faults.set(Fault::DropDiffs { symbol: Some("BTCUSDT".to_owned()), count: 1 });
         faults.set(Fault::SwapDiffs { symbol: None, count: 1 });
-        assert_eq!(faults.next_diff("btcusdt"), DiffFault::Drop);
-        assert_eq!(faults.next_diff("ethusdt"), DiffFault::Swap);
-        assert_eq!(faults.next_diff("btcusdt"), DiffFault::None);
+        assert_eq!(faults.next_diff("btcusdt"), Some(DiffFault::Drop));
+        assert_eq!(faults.next_diff("ethusdt"), Some(DiffFault::Swap));
+        assert_eq!(faults.next_diff("btcusdt"), None);
     }
 
     #[test]
     fn rate_is_about_met() {
         let faults = Faults::new(7);
         faults.set(Fault::DiffRates { drop: 0.1, duplicate: 0.0, swap: 0.0 });
-        let dropped = (0..10_000).filter(|_| faults.next_diff("x") == DiffFault::Drop).count();
+        let dropped = (0..10_000).filter(|_| faults.next_diff("x") == Some(DiffFault::Drop)).count();
         assert!((800..1_200).contains(&dropped), "{dropped}");
     }
 
@@ -261,12 +250,12 @@ mod tests {
         let faults = Faults::new(1);
         let reject = |count| Fault::Reject { status: 429, retry_after_secs: Some(3), count };
         faults.set(reject(Some(1)));
-        assert!(faults.take_rejection().is_some());
-        assert!(faults.take_rejection().is_none());
+        assert!(faults.take_rejection("time").is_some());
+        assert!(faults.take_rejection("time").is_none());
         faults.set(reject(None));
-        assert!((0..9).all(|_| faults.take_rejection().is_some()));
+        assert!((0..9).all(|_| faults.take_rejection("time").is_some()));
         faults.set(Fault::Clear);
-        assert!(faults.take_rejection().is_none());
+        assert!(faults.take_rejection("time").is_none());
     }
 
     #[test]

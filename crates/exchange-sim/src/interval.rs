@@ -1,5 +1,4 @@
-//! The sixteen candle intervals, aligned to UTC or to an offset from it. Weeks begin on Monday; months are calendar
-//! months.
+//! The sixteen candle intervals, aligned to UTC. Weeks begin on Monday; months are calendar months.
 
 use std::str::FromStr;
 
@@ -59,23 +58,21 @@ impl Interval {
         matches!(self.length, Some(SECOND))
     }
 
-    /// When the candle that contains `time` opened. `offset` is the time zone's, east positive.
-    pub fn open_of(self, time: Millis, offset: Millis) -> Millis {
-        let local = time.saturating_add(offset);
-        let open = match self.length {
-            Some(WEEK) => local - (local - FIRST_MONDAY).rem_euclid(WEEK),
-            Some(length) => local - local.rem_euclid(length),
-            None => month_open(local),
-        };
-        open.saturating_sub(offset)
+    /// When the candle that contains `time` opened.
+    pub fn open_of(self, time: Millis) -> Millis {
+        match self.length {
+            Some(WEEK) => time - (time - FIRST_MONDAY).rem_euclid(WEEK),
+            Some(length) => time - time.rem_euclid(length),
+            None => month_open(time),
+        }
     }
 
     /// When the candle after the one opened at `open` opens.
-    pub fn next_open(self, open: Millis, offset: Millis) -> Millis {
+    pub fn next_open(self, open: Millis) -> Millis {
         match self.length {
             Some(length) => open.saturating_add(length),
             // 31 days later is always in the next month.
-            None => self.open_of(open.saturating_add(31 * DAY), offset),
+            None => self.open_of(open.saturating_add(31 * DAY)),
         }
     }
 }
@@ -88,14 +85,14 @@ impl FromStr for Interval {
     }
 }
 
-fn month_open(local: Millis) -> Millis {
-    let Ok(instant) = Timestamp::from_millisecond(local) else {
-        return local;
+fn month_open(time: Millis) -> Millis {
+    let Ok(instant) = Timestamp::from_millisecond(time) else {
+        return time;
     };
     let date = instant.to_zoned(TimeZone::UTC).date();
     Date::new(date.year(), date.month(), 1)
         .and_then(|first| first.to_zoned(TimeZone::UTC))
-        .map_or(local, |first| first.timestamp().as_millisecond())
+        .map_or(time, |first| first.timestamp().as_millisecond())
 }
 
 #[cfg(test)]
@@ -107,7 +104,7 @@ mod tests {
     }
 
     fn open(interval: &str, time: &str) -> Millis {
-        interval.parse::<Interval>().expect("an interval").open_of(millis(time), 0)
+        interval.parse::<Interval>().expect("an interval").open_of(millis(time))
     }
 
     #[test]
@@ -121,8 +118,8 @@ mod tests {
     fn months_are_calendar_months() {
         let month: Interval = "1M".parse().expect("an interval");
         assert_eq!(open("1M", "2024-02-29T23:59:59Z"), millis("2024-02-01T00:00:00Z"));
-        assert_eq!(month.next_open(millis("2024-02-01T00:00:00Z"), 0), millis("2024-03-01T00:00:00Z"));
-        assert_eq!(month.next_open(millis("2026-12-01T00:00:00Z"), 0), millis("2027-01-01T00:00:00Z"));
+        assert_eq!(month.next_open(millis("2024-02-01T00:00:00Z")), millis("2024-03-01T00:00:00Z"));
+        assert_eq!(month.next_open(millis("2026-12-01T00:00:00Z")), millis("2027-01-01T00:00:00Z"));
     }
 
     #[test]
@@ -132,23 +129,15 @@ mod tests {
         assert!("1H".parse::<Interval>().is_err());
     }
 
-    #[test]
-    fn zone_shifts_days() {
-        let day: Interval = "1d".parse().expect("an interval");
-        let open = day.open_of(millis("2026-11-15T20:21:40Z"), 8 * HOUR);
-        assert_eq!(open, millis("2026-11-15T16:00:00Z"));
-    }
-
     proptest::proptest! {
         #[test]
-        fn time_lies_in_its_candle(time in 0i64..4_000_000_000_000, index in 0usize..16, hours in -12i64..=14) {
+        fn time_lies_in_its_candle(time in 0i64..4_000_000_000_000, index in 0usize..16) {
             let interval = Interval::ALL[index];
-            let offset = hours * HOUR;
-            let open = interval.open_of(time, offset);
-            let next = interval.next_open(open, offset);
+            let open = interval.open_of(time);
+            let next = interval.next_open(open);
             proptest::prop_assert!(open <= time && time < next);
-            proptest::prop_assert_eq!(interval.open_of(open, offset), open);
-            proptest::prop_assert_eq!(interval.open_of(next, offset), next);
+            proptest::prop_assert_eq!(interval.open_of(open), open);
+            proptest::prop_assert_eq!(interval.open_of(next), next);
         }
     }
 }

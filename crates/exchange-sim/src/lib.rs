@@ -2,16 +2,7 @@
 //! headers, errors, update ids, pings and limits of the real one, and faults on demand. It shares no code with the client
 //! that is tested against it.
 //!
-//! `examples/exchange.rs` is a program that runs one:
-//!
-//! ```text
-//! use tribune_exchange_sim::{Fault, Settings, start};
-//!
-//! let exchange = start(Settings::default()).await?;
-//! println!("{} {}", exchange.rest_url(), exchange.stream_url());
-//! exchange.faults().set(&Fault::DropConnections);
-//! assert_eq!(exchange.counts().organic_429, 0);
-//! ```
+//! `examples/exchange.rs` is a program that runs one.
 //!
 //! Modules in reading order:
 //! - `lock`, `number`, `interval`, `clock`: locks, exact numbers, candle intervals, the exchange's clock

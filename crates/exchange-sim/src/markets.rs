@@ -82,20 +82,17 @@ impl Markets {
 
     /// Sends the tickers of all symbols in which something happened in the last second.
     pub fn publish_all_tickers(&self, at: Millis) {
-        let time = self.hub.event_time(at);
-        let mini = || self.active_tickers(at, |ticker| ticker.mini_event(time));
-        self.hub.publish("!miniTicker", "arr", mini);
-        let full = || self.active_tickers(at, |ticker| ticker.event(time));
-        self.hub.publish("!ticker", "arr", full);
-    }
-
-    fn active_tickers(&self, at: Millis, event: impl Fn(&Ticker<'_>) -> Value) -> Option<String> {
-        let active = self.instruments.values().filter_map(|instrument| {
-            let market = &lock(instrument).market;
-            let is_shown = market.is_active && market.has_ticker();
-            is_shown.then(|| event(&market.ticker(at, self.hub.skew())))
-        });
-        let active: Vec<Value> = active.collect();
-        (!active.is_empty()).then(|| Value::Array(active).to_string())
+        let shapes: [fn(Ticker, Millis) -> Value; 2] = [Ticker::mini_event, Ticker::event];
+        for (stream, shape) in ALL_TICKERS.into_iter().zip(shapes) {
+            self.hub.publish(stream, || {
+                let active = self.instruments.values().filter_map(|instrument| {
+                    let market = &lock(instrument).market;
+                    let is_shown = market.is_active && market.has_ticker();
+                    is_shown.then(|| shape(market.ticker(at, self.faults.skew()), self.hub.event_time(at)))
+                });
+                let active: Vec<Value> = active.collect();
+                (!active.is_empty()).then(|| Value::Array(active).to_string())
+            });
+        }
     }
 }

@@ -1,26 +1,22 @@
-//! The routes, and a listener that refuses connections while a fault says so.
+//! The routes, and what every answer has.
 
-use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
 use axum::http::HeaderValue;
-use axum::middleware::map_response;
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
 use axum::routing::{any, get, post};
-use axum::serve::Listener;
-use tokio::net::{TcpListener, TcpStream};
+use axum::serve::ListenerExt as _;
+use tokio::net::TcpListener;
 
-use crate::faults::Faults;
 use crate::rest::{self, sim};
 use crate::stream::upgrade;
 use crate::venue::Venue;
 
-/// While connections are refused, a new one has this long to show that it is for `/sim/…`.
-const FIRST_BYTES_WAIT: Duration = Duration::from_millis(100);
-
 fn router(venue: Arc<Venue>) -> Router {
-    let label = HeaderValue::from_static(venue.label());
     Router::new()
         .route("/sim/state", get(sim::state))
         .route("/sim/start", any(sim::start))
@@ -30,53 +26,28 @@ fn router(venue: Arc<Venue>) -> Router {
         .route("/ws/", any(upgrade::open))
         .route("/ws/{*streams}", any(upgrade::open))
         .route("/stream", any(upgrade::open))
-        .layer(map_response(move |mut response: axum::response::Response| {
-            response.headers_mut().insert("x-tribune-simulated", label.clone());
-            std::future::ready(response)
-        }))
+        .layer(from_fn_with_state(venue.clone(), label))
         .with_state(venue)
+}
+
+/// Labels every answer. While a fault refuses connections, only the simulator's own requests, which clear it, are answered.
+async fn label(State(venue): State<Arc<Venue>>, request: Request, next: Next) -> Response {
+    if venue.markets.faults.refuses_connections() && !request.uri().path().starts_with("/sim/") {
+        // An error before the first byte ends the connection without an answer.
+        let refusal = Err::<Bytes, _>(std::io::Error::other("refused by a fault"));
+        return Response::new(Body::from_stream(futures::stream::once(std::future::ready(refusal))));
+    }
+    let mut response = next.run(request).await;
+    response.headers_mut().insert("x-tribune-simulated", HeaderValue::from_static(venue.label()));
+    response
 }
 
 pub async fn serve(listener: TcpListener, venue: Arc<Venue>) {
     let stopping = venue.stopping.clone();
-    let listener = FaultyListener { listener, faults: venue.markets.faults.clone() };
+    // Small messages must not wait for the acknowledgement of earlier ones.
+    let listener = listener.tap_io(|stream| drop(stream.set_nodelay(true)));
     let served = axum::serve(listener, router(venue)).with_graceful_shutdown(stopping.cancelled_owned());
     if let Err(error) = served.await {
         tracing::error!(%error, "the exchange's listener failed");
     }
-}
-
-struct FaultyListener {
-    listener: TcpListener,
-    faults: Arc<Faults>,
-}
-
-impl Listener for FaultyListener {
-    type Io = TcpStream;
-    type Addr = SocketAddr;
-
-    async fn accept(&mut self) -> (TcpStream, SocketAddr) {
-        loop {
-            let (stream, remote) = Listener::accept(&mut self.listener).await;
-            if self.faults.refuses_connections() && !is_for_simulator(&stream).await {
-                continue;
-            }
-            // Small messages must not wait for the acknowledgement of earlier ones.
-            let _ = stream.set_nodelay(true);
-            return (stream, remote);
-        }
-    }
-
-    fn local_addr(&self) -> std::io::Result<SocketAddr> {
-        self.listener.local_addr()
-    }
-}
-
-/// Whether a connection begins with a request to `/sim/…`: faults can always be cleared.
-async fn is_for_simulator(stream: &TcpStream) -> bool {
-    let mut beginning = [0; 16];
-    let peek = tokio::time::timeout(FIRST_BYTES_WAIT, stream.peek(&mut beginning)).await;
-    let read = peek.map_or(0, |read| read.unwrap_or(0));
-    let target = beginning[..read].splitn(2, |byte| *byte == b' ').nth(1);
-    target.is_some_and(|target| target.starts_with(b"/sim/"))
 }

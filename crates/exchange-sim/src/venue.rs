@@ -44,7 +44,7 @@ pub struct Venue {
     pub markets: Arc<Markets>,
     /// Weight is counted in real minutes, however fast a recording is played.
     pub meter_clock: Clock,
-    pub meter: WeightMeter,
+    pub meter: Mutex<WeightMeter>,
     pub limits: Limits,
     pub stopping: CancellationToken,
     pub replay: Option<Arc<Progress>>,
@@ -60,7 +60,7 @@ impl Venue {
         Self {
             meter_clock: Clock::starting_at(markets.clock.nanos(), 1.0),
             markets,
-            meter: WeightMeter::new(&settings.limits),
+            meter: Mutex::default(),
             limits: settings.limits.clone(),
             stopping: CancellationToken::new(),
             replay,
@@ -80,13 +80,8 @@ impl Venue {
     }
 
     pub fn counts(&self) -> Counts {
-        let hub = &self.markets.hub;
-        Counts {
-            connections: hub.connections(),
-            connections_accepted: hub.connections_accepted(),
-            messages_sent: hub.messages_sent(),
-            ..lock(&self.counts).clone()
-        }
+        let (connections, connections_accepted, messages_sent) = self.markets.hub.counts();
+        Counts { connections, connections_accepted, messages_sent, ..lock(&self.counts).clone() }
     }
 
     pub fn count(&self, change: impl FnOnce(&mut Counts)) {

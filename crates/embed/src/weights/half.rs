@@ -2,18 +2,14 @@
 
 /// IEEE 754 binary16.
 pub fn from_f16(bits: u16) -> f32 {
-    let sign = u32::from(bits >> 15) << 31;
-    let exponent = u32::from(bits >> 10) & 0x1f;
-    let fraction = u32::from(bits) & 0x3ff;
-    match exponent {
-        // Subnormal: the fraction in units of 2^-24.
-        0 => {
-            let value = fraction as f32 / 16_777_216.0;
-            f32::from_bits(value.to_bits() | sign)
-        }
-        0x1f => f32::from_bits(sign | 0x7f80_0000 | (fraction << 13)),
-        _ => f32::from_bits(sign | ((exponent + 112) << 23) | (fraction << 13)),
-    }
+    const INFINITY: u32 = 0x0f80_0000;
+    const TWO_TO_THE_112: f32 = f32::from_bits(0x7780_0000);
+    let magnitude = match u32::from(bits & 0x7fff) << 13 {
+        infinite @ INFINITY.. => f32::from_bits(infinite | f32::INFINITY.to_bits()),
+        // The exponent counts from another zero; that of subnormal numbers too.
+        finite => f32::from_bits(finite) * TWO_TO_THE_112,
+    };
+    f32::from_bits(magnitude.to_bits() | u32::from(bits >> 15) << 31)
 }
 
 /// The upper half of a 32-bit float.

@@ -1,6 +1,5 @@
 //! The weights of a model by name, from safetensors and ONNX files.
 
-mod graph;
 pub mod half;
 pub mod onnx;
 mod protobuf;

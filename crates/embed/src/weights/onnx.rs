@@ -1,291 +1,289 @@
 //! The weights inside an ONNX graph.
 //!
 //! Exporters keep the names of biases, norms and tables, but not those of matrices. A matrix is found by walking back
-//! from the node that adds its bias, or by the name of its node. Constant expressions (casts, dequantisation,
-//! transpositions) are evaluated.
+//! from the node that adds its bias. Constant expressions (casts, dequantisation, transpositions) are evaluated.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::graph::{self, Graph, Node, Stored};
 use super::half::{from_bf16, from_f16};
+use super::protobuf::{Value, fields, packed};
 use super::safetensors::{floats, halves};
-use super::{Tensor, Tensors, Values, quantise};
+use super::{Tensor, Tensors, Values};
 use crate::EmbedError;
 
 /// Most nodes on the way to a constant.
 const MAX_DEPTH: usize = 12;
+/// What quantising adds to the name of a tensor; `_scale` and `_zero_point` are beside it.
 const QUANTISED: &str = "_quantized";
 
-pub struct Onnx {
-    bytes: Vec<u8>,
-    graph: Graph,
+const FLOAT: u64 = 1;
+const UINT8: u64 = 2;
+const INT8: u64 = 3;
+const FLOAT16: u64 = 10;
+const BFLOAT16: u64 = 16;
+
+#[derive(Default)]
+pub struct Onnx<'a> {
+    nodes: Vec<Node<'a>>,
+    stored: HashMap<&'a str, Stored<'a>>,
     /// The node that produces each value.
-    producers: HashMap<String, usize>,
+    producers: HashMap<&'a str, usize>,
 }
 
-/// A constant.
-struct Array {
+#[derive(Default)]
+struct Node<'a> {
+    operation: &'a str,
+    inputs: Vec<&'a str>,
+    outputs: Vec<&'a str>,
+}
+
+#[derive(Default)]
+struct Stored<'a> {
+    name: &'a str,
     shape: Vec<usize>,
-    values: Vec<f32>,
-    /// If it was quantised: the steps that values are multiples of.
-    steps: Option<(Along, Vec<f32>)>,
+    kind: u64,
+    raw: &'a [u8],
+    floats: &'a [u8],
+    numbers: Vec<u64>,
+    external: bool,
 }
 
-/// What has one number each: the whole array, a row, or a column.
-#[derive(Clone, Copy)]
-enum Along {
-    Whole,
-    Rows,
-    Columns,
-}
-
-impl Onnx {
-    pub fn parse(bytes: Vec<u8>) -> Result<Self, EmbedError> {
-        let graph = graph::read(&bytes)?;
-        let outputs =
-            |(at, node): (usize, &Node)| node.outputs.iter().map(|name| (name.clone(), at)).collect::<Vec<_>>();
-        let producers = graph.nodes.iter().enumerate().flat_map(outputs).collect();
-        Ok(Self { bytes, graph, producers })
+impl<'a> Onnx<'a> {
+    pub fn parse(bytes: &'a [u8]) -> Result<Self, EmbedError> {
+        Self::graph(bytes).ok_or_else(|| EmbedError::model("not an ONNX file, or one that is cut short"))
     }
 
-    fn producer(&self, name: &str) -> Option<&Node> {
-        self.producers.get(name).map(|&at| &self.graph.nodes[at])
+    fn graph(bytes: &'a [u8]) -> Option<Self> {
+        let mut found = None;
+        for field in fields(bytes) {
+            if let (7, Value::Bytes(graph)) = field? {
+                found.get_or_insert_with(Self::default).add(graph)?;
+            }
+        }
+        found
     }
 
-    fn constant(&self, name: &str) -> Result<Option<Array>, EmbedError> {
-        self.evaluate(name, MAX_DEPTH)
+    fn add(&mut self, graph: &'a [u8]) -> Option<()> {
+        for field in fields(graph) {
+            match field? {
+                (1, Value::Bytes(bytes)) => {
+                    let node = Node::parse(bytes)?;
+                    self.producers.extend(node.outputs.iter().map(|name| (*name, self.nodes.len())));
+                    self.nodes.push(node);
+                }
+                (5, Value::Bytes(bytes)) => {
+                    let stored = Stored::parse(bytes)?;
+                    self.stored.insert(stored.name, stored);
+                }
+                _ => {}
+            }
+        }
+        Some(())
+    }
+
+    fn producer(&self, name: &str) -> Option<&Node<'a>> {
+        self.producers.get(name).map(|&at| &self.nodes[at])
     }
 
     /// `None` if the value is not constant.
-    fn evaluate(&self, name: &str, depth: usize) -> Result<Option<Array>, EmbedError> {
-        if let Some(stored) = self.graph.stored.get(name) {
-            return self.read(name, stored).map(Some);
+    fn constant(&self, name: &str, depth: usize) -> Result<Option<Array>, EmbedError> {
+        if let Some(stored) = self.stored.get(name) {
+            return stored.read().map(Some);
         }
-        let Some(node) = self.producer(name).filter(|_| depth > 0) else {
+        if depth == 0 {
             return Ok(None);
+        }
+        let get = |name: &str| self.constant(name, depth - 1);
+        let Some(node) = self.producer(name) else {
+            let Some(values) = self.stored.get(format!("{name}{QUANTISED}").as_str()) else {
+                return Ok(None);
+            };
+            let scale = get(&format!("{name}_scale"))?
+                .ok_or_else(|| EmbedError::model(format!("the ONNX tensor {name} has no scale")))?;
+            return values.read()?.minus(get(&format!("{name}_zero_point"))?, name)?.scaled(&scale, name).map(Some);
         };
-        let input = |at: usize| match node.inputs.get(at).filter(|name| !name.is_empty()) {
-            Some(name) => self.evaluate(name, depth - 1),
-            None => Ok(None),
-        };
-        Ok(match node.operation.as_str() {
-            "Constant" => node.tensor.as_ref().map(|stored| self.read(name, stored)).transpose()?,
+        let input = |at: usize| node.inputs.get(at).map_or(Ok(None), |name| get(name));
+        Ok(match node.operation {
             "Cast" | "Identity" => input(0)?,
-            "Mul" => match (input(0)?, input(1)?) {
-                (Some(a), Some(b)) if a.values.len() >= b.values.len() => Some(a.scaled(&b, name)?),
+            "Transpose" => input(0)?.map(Array::transposed),
+            "Mul" | "DequantizeLinear" => match (input(0)?, input(1)?) {
+                (Some(a), Some(b)) if a.values.len() >= b.values.len() => {
+                    Some(a.minus(input(2)?, name)?.scaled(&b, name)?)
+                }
                 (Some(a), Some(b)) => Some(b.scaled(&a, name)?),
                 _ => None,
             },
-            "DequantizeLinear" => match (input(0)?, input(1)?) {
-                (Some(values), Some(scale)) => Some(values.minus(input(2)?, name)?.scaled(&scale, name)?),
-                _ => None,
-            },
-            "Transpose" => input(0)?.map(Array::transposed),
             _ => None,
         })
     }
 
-    fn read(&self, name: &str, stored: &Stored) -> Result<Array, EmbedError> {
-        let fault = |what: &str| EmbedError::model(format!("the ONNX tensor {name} {what}"));
-        if stored.external {
-            return Err(fault("is in another file; export the model as a single file"));
-        }
-        let raw = &self.bytes[stored.raw.clone()];
-        let values = match stored.kind {
-            graph::FLOAT if !stored.floats.is_empty() => floats(&self.bytes[stored.floats.clone()]),
-            graph::FLOAT => floats(raw),
-            graph::FLOAT16 => halves(raw, from_f16),
-            graph::BFLOAT16 => halves(raw, from_bf16),
-            graph::INT8 | graph::UINT8 if raw.is_empty() => {
-                stored.numbers.iter().map(|&number| number as i64 as f32).collect()
+    /// The product that leads to a value.
+    fn product_before(&self, name: &str, depth: usize) -> Option<&Node<'a>> {
+        let node = self.producer(name).filter(|_| depth > 0)?;
+        match node.operation {
+            "MatMul" | "MatMulInteger" => Some(node),
+            // The second factor of a product in bytes is its scale.
+            "Cast" | "Identity" | "Reshape" | "Mul" => {
+                node.inputs.iter().take(2).find_map(|input| self.product_before(input, depth - 1))
             }
-            graph::INT8 => raw.iter().map(|&byte| f32::from(byte as i8)).collect(),
-            graph::UINT8 => raw.iter().map(|&byte| f32::from(byte)).collect(),
-            other => return Err(fault(&format!("is of the unsupported type {other}"))),
-        };
-        let count = stored.shape.iter().try_fold(1usize, |count, &length| count.checked_mul(length));
-        if count != Some(values.len()) {
-            return Err(fault("does not have the size of its shape"));
+            _ => None,
         }
-        let is_integer = matches!(stored.kind, graph::INT8 | graph::UINT8);
-        Ok(Array { shape: stored.shape.clone(), values, steps: is_integer.then(|| (Along::Whole, vec![1.0])) })
     }
 
-    /// The matrix of the product that leads to `name`, with one row per output.
-    fn matrix_before(&self, name: &str) -> Result<Option<Array>, EmbedError> {
-        let mut name = name.to_owned();
-        let mut scale = None;
-        for _ in 0..MAX_DEPTH {
-            let Some(node) = self.producer(&name) else {
-                return Ok(None);
-            };
-            name = match node.operation.as_str() {
-                "Cast" | "Identity" | "Reshape" => node.inputs.first().cloned().unwrap_or_default(),
-                "Mul" => match self.scaled_product(node)? {
-                    Some((product, found)) => {
-                        scale = found;
-                        product
-                    }
-                    None => return Ok(None),
-                },
-                "MatMul" | "Gemm" | "MatMulInteger" => return self.matrix_of(node, scale),
-                _ => return Ok(None),
-            };
-        }
-        Ok(None)
-    }
-
-    /// For a node that scales an int8 product: the product, and the constant part of the scale.
-    fn scaled_product(&self, node: &Node) -> Result<Option<(String, Option<Array>)>, EmbedError> {
-        let [first, second] = node.inputs.as_slice() else {
-            return Ok(None);
-        };
-        let is_product = |name: &str| self.producer(name).is_some_and(|node| node.operation != "Mul");
-        let (product, scale) = match is_product(first) {
-            true => (first, second),
-            false => (second, first),
-        };
-        if let Some(constant) = self.constant(scale)? {
-            return Ok(Some((product.clone(), Some(constant))));
-        }
-        let factors = self.producer(scale).filter(|node| node.operation == "Mul");
-        for input in factors.into_iter().flat_map(|node| &node.inputs) {
-            if let Some(constant) = self.constant(input)? {
-                return Ok(Some((product.clone(), Some(constant))));
-            }
-        }
-        Ok(None)
-    }
-
-    fn matrix_of(&self, node: &Node, scale: Option<Array>) -> Result<Option<Array>, EmbedError> {
-        let Some(name) = node.inputs.get(1) else {
-            return Ok(None);
-        };
-        let Some(mut matrix) = self.constant(name)? else {
-            return Ok(None);
-        };
-        if node.operation == "MatMulInteger" {
-            let zero = node.inputs.get(3).map(|zero| self.constant(zero)).transpose()?;
-            let scale = scale.ok_or_else(|| no_scale(name))?;
-            matrix = matrix.minus(zero.flatten(), name)?.scaled(&scale, name)?;
-        }
-        // Only `Gemm` with `transB` stores one row per output.
-        Ok(Some(if node.transposed { matrix } else { matrix.transposed() }))
-    }
-
-    /// Finds the matrix by the node that adds the bias of the layer.
-    fn matrix_by_bias(&self, layer: &str) -> Result<Option<Array>, EmbedError> {
+    /// The matrix of a layer with one row per output, found by the node that adds the bias.
+    fn matrix(&self, layer: &str) -> Result<Option<Array>, EmbedError> {
         let bias = format!("{layer}.bias");
-        for node in self.graph.nodes.iter().filter(|node| node.inputs.contains(&bias)) {
-            let found = match node.operation.as_str() {
-                "Gemm" => self.matrix_of(node, None)?,
-                "Add" => match node.inputs.iter().find(|&name| *name != bias) {
-                    Some(other) => self.matrix_before(other)?,
-                    None => None,
-                },
-                _ => None,
-            };
-            if found.is_some() {
-                return Ok(found);
+        let adds_bias = |node: &&Node<'_>| node.operation == "Add" && node.inputs.contains(&bias.as_str());
+        for input in self.nodes.iter().filter(adds_bias).flat_map(|node| &node.inputs) {
+            let product = self.product_before(input, MAX_DEPTH);
+            let Some(name) = product.and_then(|node| node.inputs.get(1)) else { continue };
+            let name = name.strip_suffix(QUANTISED).unwrap_or(name);
+            if let Some(matrix) = self.constant(name, MAX_DEPTH)? {
+                return Ok(Some(matrix.transposed()));
             }
         }
         Ok(None)
-    }
-
-    /// Finds the matrix by the node name that exporters derive from a layer: `encoder.layer.0.output.dense` becomes
-    /// `/encoder/layer.0/output/dense/MatMul`.
-    fn matrix_by_node_name(&self, layer: &str) -> Result<Option<Array>, EmbedError> {
-        let mut path = String::from("/");
-        let mut parts = layer.split('.').peekable();
-        while let Some(part) = parts.next() {
-            path.push_str(part);
-            let number_follows = parts.peek().is_some_and(|next| next.bytes().all(|byte| byte.is_ascii_digit()));
-            path.push(if number_follows { '.' } else { '/' });
-        }
-        let operations = ["MatMul", "Gemm", "MatMulInteger"];
-        let wanted = |node: &&Node| node.name.contains(&path) && operations.contains(&node.operation.as_str());
-        let found = self.graph.nodes.iter().find(wanted);
-        let output = found.and_then(|node| node.outputs.first());
-        output.map_or(Ok(None), |output| self.matrix_before(output))
     }
 }
 
-impl Tensors for Onnx {
+impl Tensors for Onnx<'_> {
     fn names(&self) -> Vec<&str> {
-        let stored = self.graph.stored.keys().map(|name| name.strip_suffix(QUANTISED).unwrap_or(name));
-        stored.chain(self.producers.keys().map(String::as_str)).collect()
+        let stored = self.stored.keys().map(|name| name.strip_suffix(QUANTISED).unwrap_or(name));
+        stored.chain(self.producers.keys().copied()).collect()
     }
 
     fn lookup(&self, name: &str) -> Result<Option<Tensor>, EmbedError> {
-        if let Some(array) = self.constant(name)? {
-            return Ok(Some(array.into_tensor()));
-        }
-        let Some(values) = self.constant(&format!("{name}{QUANTISED}"))? else {
-            return Ok(None);
-        };
-        let Some(scale) = self.constant(&format!("{name}_scale"))? else {
-            return Err(no_scale(name));
-        };
-        let zero = self.constant(&format!("{name}_zero_point"))?;
-        Ok(Some(values.minus(zero, name)?.scaled(&scale, name)?.into_tensor()))
+        Ok(self.constant(name, MAX_DEPTH)?.map(Array::into_tensor))
     }
 
     fn lookup_layer(&self, name: &str) -> Result<Option<Tensor>, EmbedError> {
-        let mut found = self.matrix_by_bias(name)?;
-        if found.is_none() {
-            found = self.matrix_by_node_name(name)?;
-        }
-        match found {
+        match self.matrix(name)? {
             Some(array) => Ok(Some(array.into_tensor())),
             None => self.lookup(&format!("{name}.weight")),
         }
     }
 }
 
-fn no_scale(name: &str) -> EmbedError {
-    EmbedError::model(format!("the ONNX tensor {name} has no scale"))
+fn text(bytes: &[u8]) -> Option<&str> {
+    std::str::from_utf8(bytes).ok()
+}
+
+impl<'a> Node<'a> {
+    fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let mut node = Self::default();
+        for field in fields(bytes) {
+            match field? {
+                (1, Value::Bytes(bytes)) => node.inputs.push(text(bytes)?),
+                (2, Value::Bytes(bytes)) => node.outputs.push(text(bytes)?),
+                (4, Value::Bytes(bytes)) => node.operation = text(bytes)?,
+                _ => {}
+            }
+        }
+        Some(node)
+    }
+}
+
+impl<'a> Stored<'a> {
+    fn parse(bytes: &'a [u8]) -> Option<Self> {
+        let mut stored = Self::default();
+        let mut shape = Vec::new();
+        for field in fields(bytes) {
+            match field? {
+                (1, Value::Number(length)) => shape.push(length),
+                (1, Value::Bytes(bytes)) => shape.append(&mut packed(bytes)?),
+                (2, Value::Number(kind)) => stored.kind = kind,
+                (4, Value::Bytes(bytes)) => stored.floats = bytes,
+                (5, Value::Number(number)) => stored.numbers.push(number),
+                (5, Value::Bytes(bytes)) => stored.numbers.append(&mut packed(bytes)?),
+                (8, Value::Bytes(bytes)) => stored.name = text(bytes)?,
+                (9, Value::Bytes(bytes)) => stored.raw = bytes,
+                (14, Value::Number(place)) => stored.external = place == 1,
+                _ => {}
+            }
+        }
+        stored.shape = shape.into_iter().map(|length| usize::try_from(length).ok()).collect::<Option<_>>()?;
+        Some(stored)
+    }
+
+    fn read(&self) -> Result<Array, EmbedError> {
+        let fault = |what: &str| EmbedError::model(format!("the ONNX tensor {} {what}", self.name));
+        if self.external {
+            return Err(fault("is in another file; export the model as a single file"));
+        }
+        let is_integer = matches!(self.kind, INT8 | UINT8);
+        let values: Vec<f32> = match self.kind {
+            FLOAT if !self.floats.is_empty() => floats(self.floats),
+            FLOAT => floats(self.raw),
+            FLOAT16 => halves(self.raw, from_f16),
+            BFLOAT16 => halves(self.raw, from_bf16),
+            _ if is_integer && self.raw.is_empty() => self.numbers.iter().map(|&number| number as i64 as f32).collect(),
+            INT8 => self.raw.iter().map(|&byte| f32::from(byte as i8)).collect(),
+            UINT8 => self.raw.iter().map(|&byte| f32::from(byte)).collect(),
+            other => return Err(fault(&format!("is of the unsupported type {other}"))),
+        };
+        let count = self.shape.iter().try_fold(1usize, |count, &length| count.checked_mul(length));
+        if count != Some(values.len()) {
+            return Err(fault("does not have the size of its shape"));
+        }
+        let array = Array { shape: self.shape.clone(), values, scales: None };
+        let scales = is_integer.then(|| array.size().map(|count| vec![1.0; count]));
+        Ok(Array { scales, ..array })
+    }
+}
+
+/// A constant.
+struct Array {
+    shape: Vec<usize>,
+    values: Vec<f32>,
+    /// Of integers: the factors of each row and of each column.
+    scales: Option<[Vec<f32>; 2]>,
 }
 
 impl Array {
-    /// Combines each value with one of the operands: the only one, that of its row, or that of its column.
-    fn combine(&mut self, operands: &Self, operation: fn(f32, f32) -> f32) -> Option<Along> {
+    /// Rows and columns.
+    fn size(&self) -> [usize; 2] {
         let columns = self.shape.last().copied().unwrap_or(1).max(1);
-        let rows = self.values.len() / columns;
-        let may_be_rows = operands.shape.last() == Some(&1) || operands.values.len() != columns;
-        let along = match operands.values.len() {
-            1 => Along::Whole,
-            count if count == rows && may_be_rows => Along::Rows,
-            count if count == columns => Along::Columns,
-            _ => return None,
-        };
-        for (row, values) in self.values.chunks_exact_mut(columns).enumerate() {
-            for (column, value) in values.iter_mut().enumerate() {
-                let operand = match along {
-                    Along::Whole => 0,
-                    Along::Rows => row,
-                    Along::Columns => column,
-                };
-                *value = operation(*value, operands.values[operand]);
-            }
-        }
-        Some(along)
+        [self.values.len() / columns, columns]
     }
 
-    fn scaled(mut self, factors: &Self, name: &str) -> Result<Self, EmbedError> {
-        let along = self.combine(factors, |value, factor| value * factor);
-        let along =
-            along.ok_or_else(|| EmbedError::model(format!("the scale of the ONNX tensor {name} does not fit it")))?;
-        let was_integer = matches!(&self.steps, Some((Along::Whole, steps)) if *steps == [1.0]);
-        self.steps = was_integer.then(|| (along, factors.values.clone()));
+    /// The operand's value for each row (axis 0) or each column (axis 1).
+    fn spread(&self, operand: &Self) -> Option<(usize, Vec<f32>)> {
+        let [rows, columns] = self.size();
+        let may_be_rows = operand.shape.last() == Some(&1) || operand.values.len() != columns;
+        match operand.values.as_slice() {
+            &[one] => Some((0, vec![one; rows])),
+            values if values.len() == rows && may_be_rows => Some((0, values.to_vec())),
+            values if values.len() == columns => Some((1, values.to_vec())),
+            _ => None,
+        }
+    }
+
+    fn combine(&mut self, axis: usize, operands: &[f32], operation: fn(f32, f32) -> f32) {
+        let [_, columns] = self.size();
+        for (at, value) in self.values.iter_mut().enumerate() {
+            *value = operation(*value, operands[[at / columns, at % columns][axis]]);
+        }
+    }
+
+    fn scaled(mut self, scale: &Self, name: &str) -> Result<Self, EmbedError> {
+        let (axis, factors) = self
+            .spread(scale)
+            .ok_or_else(|| EmbedError::model(format!("the scale of the ONNX tensor {name} does not fit it")))?;
+        match &mut self.scales {
+            Some(scales) => scales[axis].iter_mut().zip(factors).for_each(|(scale, factor)| *scale *= factor),
+            None => self.combine(axis, &factors, |value, factor| value * factor),
+        }
         Ok(self)
     }
 
     /// Subtracts the zero point.
     fn minus(mut self, zero: Option<Self>, name: &str) -> Result<Self, EmbedError> {
-        let zero = zero.filter(|zero| !zero.values.is_empty());
-        if zero.is_some_and(|zero| self.combine(&zero, |value, zero| value - zero).is_none()) {
-            return Err(EmbedError::model(format!("the zero point of the ONNX tensor {name} does not fit it")));
+        if let Some(zero) = zero.filter(|zero| !zero.values.is_empty()) {
+            let (axis, zeros) = self.spread(&zero).ok_or_else(|| {
+                EmbedError::model(format!("the zero point of the ONNX tensor {name} does not fit it"))
+            })?;
+            self.combine(axis, &zeros, |value, zero| value - zero);
         }
         Ok(self)
     }
@@ -295,34 +293,25 @@ impl Array {
             return self;
         };
         let mut values = vec![0.0; self.values.len()];
-        for (row, source) in self.values.chunks_exact(columns.max(1)).enumerate() {
-            for (column, &value) in source.iter().enumerate() {
-                values[column * rows + row] = value;
-            }
+        for (at, value) in self.values.into_iter().enumerate() {
+            values[at % columns * rows + at / columns] = value;
         }
-        let steps = self.steps.map(|(along, steps)| match along {
-            Along::Whole => (along, steps),
-            Along::Rows => (Along::Columns, steps),
-            Along::Columns => (Along::Rows, steps),
-        });
-        Self { shape: vec![columns, rows], values, steps }
+        Self { shape: vec![columns, rows], values, scales: self.scales.map(|[by_row, by_column]| [by_column, by_row]) }
     }
 
-    /// Returns quantised values to int8 if that is exact.
-    fn into_tensor(self) -> Tensor {
-        let steps = match (self.steps, self.shape.as_slice()) {
-            (Some((Along::Whole, steps)), &[rows, _]) => Some(vec![steps[0]; rows]),
-            (Some((Along::Rows, steps)), [_, _]) => Some(steps),
-            _ => None,
-        };
-        let columns = self.shape.last().copied().unwrap_or_default();
-        let bytes = steps.and_then(|steps| Some((quantise::exactly(&self.values, columns, &steps)?, steps)));
-        Tensor {
-            shape: self.shape,
-            values: match bytes {
-                Some((values, scales)) => Values::Bytes { values: Cow::Owned(values), scales },
-                None => Values::Floats(self.values),
-            },
+    /// Returns quantised values to int8 if that is exact: if they fit, and a row has one scale.
+    fn into_tensor(mut self) -> Tensor {
+        if let Some([by_row, by_column]) = self.scales.take() {
+            let is_uniform = by_column.windows(2).all(|pair| pair[0] == pair[1]);
+            let fits = self.values.iter().all(|value| (-128.0..=127.0).contains(value));
+            if self.shape.len() == 2 && is_uniform && fits {
+                let values = self.values.into_iter().map(|value| value as i8 as u8).collect();
+                let scales = by_row.iter().map(|scale| scale * by_column[0]).collect();
+                return Tensor { shape: self.shape, values: Values::Bytes { values: Cow::Owned(values), scales } };
+            }
+            self.combine(0, &by_row, |value, scale| value * scale);
+            self.combine(1, &by_column, |value, scale| value * scale);
         }
+        Tensor { shape: self.shape, values: Values::Floats(self.values) }
     }
 }

@@ -1,89 +1,52 @@
-//! The part of the protobuf encoding that ONNX files need. Ranges are relative to the whole file, so that tensors are
-//! not copied.
+//! The part of the protobuf encoding that ONNX files need.
 
-use std::ops::Range;
-
-pub enum Value {
+pub enum Value<'a> {
     Number(u64),
-    Bytes(Range<usize>),
-    /// A fixed-width number; no field that we read has one.
-    Fixed,
+    Bytes(&'a [u8]),
 }
 
-/// Iterates over the fields of a message. Ends after a malformed field, which is `None`: the message ends within it, or its
-/// wire type is unknown.
-pub struct Fields<'a> {
-    bytes: &'a [u8],
-    at: usize,
-    end: usize,
-}
-
-impl<'a> Fields<'a> {
-    pub fn of(bytes: &'a [u8], range: Range<usize>) -> Self {
-        let end = range.end.min(bytes.len());
-        Self { bytes, at: range.start.min(end), end }
-    }
-
-    fn number(&mut self) -> Option<u64> {
-        let mut number = 0u64;
-        for shift in (0..64).step_by(7) {
-            let byte = *self.bytes[self.at..self.end].first()?;
-            self.at += 1;
-            number |= u64::from(byte & 127) << shift;
-            if byte < 128 {
-                return Some(number);
-            }
-        }
-        None
-    }
-
-    fn take(&mut self, length: u64) -> Option<Range<usize>> {
-        let length = usize::try_from(length).ok()?;
-        if length > self.end - self.at {
-            return None;
-        }
-        let range = self.at..self.at + length;
-        self.at = range.end;
-        Some(range)
-    }
-
-    fn field(&mut self) -> Option<(u64, Value)> {
-        let key = self.number()?;
-        let value = match key & 7 {
-            0 => Value::Number(self.number()?),
-            1 => self.take(8).map(|_| Value::Fixed)?,
-            2 => {
-                let length = self.number()?;
-                Value::Bytes(self.take(length)?)
-            }
-            5 => self.take(4).map(|_| Value::Fixed)?,
-            _ => return None,
-        };
-        Some((key >> 3, value))
-    }
-}
-
-impl Iterator for Fields<'_> {
-    type Item = Option<(u64, Value)>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.at >= self.end {
-            return None;
-        }
-        let field = self.field();
+/// The fields of a message with their numbers. A malformed one is `None` and the last: the message ends within it, or
+/// its wire type is unknown.
+pub fn fields(mut bytes: &[u8]) -> impl Iterator<Item = Option<(u64, Value<'_>)>> {
+    std::iter::from_fn(move || {
+        let field = (!bytes.is_empty()).then(|| field(&mut bytes))?;
         if field.is_none() {
-            self.at = self.end;
+            bytes = &[];
         }
         Some(field)
+    })
+}
+
+fn field<'a>(bytes: &mut &'a [u8]) -> Option<(u64, Value<'a>)> {
+    let key = number(bytes)?;
+    let length = match key & 7 {
+        0 => return Some((key >> 3, Value::Number(number(bytes)?))),
+        1 => 8,
+        2 => number(bytes)?,
+        5 => 4,
+        _ => return None,
+    };
+    let value = bytes.split_off(..usize::try_from(length).ok()?)?;
+    Some((key >> 3, Value::Bytes(value)))
+}
+
+fn number(bytes: &mut &[u8]) -> Option<u64> {
+    let mut number = 0;
+    for shift in (0..64).step_by(7) {
+        let byte = *bytes.split_off_first()?;
+        number |= u64::from(byte & 127) << shift;
+        if byte < 128 {
+            return Some(number);
+        }
     }
+    None
 }
 
 /// The numbers of a packed field.
-pub fn packed(bytes: &[u8], range: Range<usize>) -> Option<Vec<u64>> {
-    let mut fields = Fields::of(bytes, range);
+pub fn packed(mut bytes: &[u8]) -> Option<Vec<u64>> {
     let mut numbers = Vec::new();
-    while fields.at < fields.end {
-        numbers.push(fields.number()?);
+    while !bytes.is_empty() {
+        numbers.push(number(&mut bytes)?);
     }
     Some(numbers)
 }
@@ -96,17 +59,17 @@ mod tests {
     #[test]
     fn fields_are_read_in_order() {
         let bytes = [0x08, 0x96, 0x01, 0x12, 0x02, b'h', b'i', 0x1d, 0, 0, 0x80, 0x3f];
-        let fields: Vec<_> = Fields::of(&bytes, 0..bytes.len()).map(|field| field.expect("is one")).collect();
+        let fields: Vec<_> = fields(&bytes).map(|field| field.expect("is one")).collect();
         assert!(matches!(fields[0], (1, Value::Number(150))));
-        assert!(matches!(&fields[1], (2, Value::Bytes(range)) if &bytes[range.clone()] == b"hi"));
-        assert!(matches!(fields[2], (3, Value::Fixed)));
+        assert!(matches!(fields[1], (2, Value::Bytes(b"hi"))));
+        assert!(matches!(fields[2], (3, Value::Bytes([0, 0, 0x80, 0x3f]))));
     }
 
     proptest! {
         #[test]
-        fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..60), start in 0usize..70) {
-            Fields::of(&bytes, start..bytes.len() + 3).for_each(drop);
-            drop(packed(&bytes, start..bytes.len() + 3));
+        fn arbitrary_bytes_do_not_panic(bytes in prop::collection::vec(any::<u8>(), 0..60)) {
+            fields(&bytes).for_each(drop);
+            drop(packed(&bytes));
         }
     }
 }

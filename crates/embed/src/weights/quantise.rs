@@ -16,25 +16,6 @@ pub fn rows(values: &[f32], width: usize) -> (Vec<u8>, Vec<f32>) {
     (bytes, scales)
 }
 
-/// Values as multiples of their row's step; `None` if one is not a multiple or exceeds int8.
-pub fn exactly(values: &[f32], width: usize, steps: &[f32]) -> Option<Vec<u8>> {
-    if width == 0 || values.len() != width.checked_mul(steps.len())? {
-        return None;
-    }
-    let mut bytes = Vec::with_capacity(values.len());
-    for (row, step) in values.chunks_exact(width).zip(steps) {
-        for value in row {
-            let multiple = if *step == 0.0 { 0.0 } else { value / step };
-            let whole = multiple.round_ties_even();
-            if !(-128.0..=127.0).contains(&whole) || (multiple - whole).abs() > 1e-3 {
-                return None;
-            }
-            bytes.push(whole as i8 as u8);
-        }
-    }
-    Some(bytes)
-}
-
 /// The scale with the smallest squared error.
 fn best_scale(row: &[f32]) -> f32 {
     let greatest = row.iter().fold(0.0f32, |greatest, value| greatest.max(value.abs()));

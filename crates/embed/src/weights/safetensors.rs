@@ -12,9 +12,11 @@ use crate::EmbedError;
 const MAX_HEADER_BYTES: usize = 16 << 20;
 
 pub struct SafeTensors {
-    bytes: Cow<'static, [u8]>,
-    data: usize,
+    /// Tensors of a file in the program stay where they are; others are copied.
+    data: Cow<'static, [u8]>,
     entries: HashMap<String, Entry>,
+    /// Where the first tensor begins.
+    first: usize,
 }
 
 #[derive(Deserialize)]
@@ -25,59 +27,46 @@ struct Entry {
 }
 
 impl SafeTensors {
-    pub fn parse(bytes: Cow<'static, [u8]>) -> Result<Self, EmbedError> {
+    pub fn parse(data: Cow<'static, [u8]>) -> Result<Self, EmbedError> {
         let broken = |what: &str| EmbedError::model(format!("not a safetensors file: {what}"));
-        let (length, rest) = bytes.split_first_chunk::<8>().ok_or_else(|| broken("it has no header"))?;
+        let (length, rest) = data.split_first_chunk::<8>().ok_or_else(|| broken("it has no header"))?;
         let length = usize::try_from(u64::from_le_bytes(*length)).unwrap_or(usize::MAX);
         if length > MAX_HEADER_BYTES || length > rest.len() {
             return Err(broken("its header is longer than the file"));
         }
-        let header: HashMap<String, serde_json::Value> = serde_json::from_slice(&rest[..length])
+        let mut header: HashMap<String, serde_json::Value> = serde_json::from_slice(&rest[..length])
             .map_err(|error| broken(&format!("its header is not JSON: {error}")))?;
-        let data = 8 + length;
+        header.remove("__metadata__");
         let mut entries = HashMap::with_capacity(header.len());
         for (name, entry) in header {
-            if name == "__metadata__" {
-                continue;
-            }
             let entry: Entry =
                 serde_json::from_value(entry).map_err(|error| broken(&format!("tensor {name}: {error}")))?;
             let (start, end) = entry.data_offsets;
-            if start > end || end > bytes.len() - data {
+            if start > end || end > rest.len() - length {
                 return Err(broken(&format!("tensor {name} is outside of the file")));
             }
-            if entry.size() != Some(end - start) {
+            let width = match entry.dtype.as_str() {
+                "I8" => Some(1),
+                "F16" | "BF16" => Some(2),
+                "F32" => Some(4),
+                // Refused if it is needed.
+                _ => None,
+            };
+            let size = |width| entry.shape.iter().try_fold(width, |size: usize, &length| size.checked_mul(length));
+            if width.is_some_and(|width| size(width) != Some(end - start)) {
                 return Err(broken(&format!("tensor {name} does not have the size of its shape")));
             }
             entries.insert(name, entry);
         }
-        Ok(Self { bytes, data, entries })
+        Ok(Self { data, entries, first: 8 + length })
     }
 
-    fn slice(&self, entry: &Entry) -> Cow<'static, [u8]> {
-        let range = self.data + entry.data_offsets.0..self.data + entry.data_offsets.1;
-        match &self.bytes {
+    fn bytes_of(&self, entry: &Entry) -> Cow<'static, [u8]> {
+        let range = self.first + entry.data_offsets.0..self.first + entry.data_offsets.1;
+        match &self.data {
             Cow::Borrowed(bytes) => Cow::Borrowed(&bytes[range]),
             Cow::Owned(bytes) => Cow::Owned(bytes[range].to_vec()),
         }
-    }
-
-    fn bytes_of(&self, entry: &Entry) -> &[u8] {
-        &self.bytes[self.data + entry.data_offsets.0..self.data + entry.data_offsets.1]
-    }
-}
-
-impl Entry {
-    /// The size in bytes by shape; `None` on overflow.
-    fn size(&self) -> Option<usize> {
-        let width = match self.dtype.as_str() {
-            "I8" | "U8" | "BOOL" => 1,
-            "F16" | "BF16" | "I16" | "U16" => 2,
-            "F32" | "I32" | "U32" => 4,
-            "F64" | "I64" | "U64" => 8,
-            _ => return Some(self.data_offsets.1 - self.data_offsets.0),
-        };
-        self.shape.iter().try_fold(width, |size: usize, &length| size.checked_mul(length))
     }
 }
 
@@ -92,9 +81,9 @@ impl Tensors for SafeTensors {
         };
         let bytes = self.bytes_of(entry);
         let values = match entry.dtype.as_str() {
-            "F32" => Values::Floats(floats(bytes)),
-            "F16" => Values::Floats(halves(bytes, from_f16)),
-            "BF16" => Values::Floats(halves(bytes, from_bf16)),
+            "F32" => Values::Floats(floats(&bytes)),
+            "F16" => Values::Floats(halves(&bytes, from_f16)),
+            "BF16" => Values::Floats(halves(&bytes, from_bf16)),
             "I8" => {
                 let rows = entry.shape.first().copied().unwrap_or_default();
                 let scales = self.entries.get(&format!("{name}.scale"));
@@ -103,7 +92,7 @@ impl Tensors for SafeTensors {
                 let scales = scales.ok_or_else(|| {
                     EmbedError::model(format!("tensor {name} is in bytes and needs {name}.scale with {rows} floats"))
                 })?;
-                Values::Bytes { values: self.slice(entry), scales: floats(self.bytes_of(scales)) }
+                Values::Bytes { values: bytes, scales: floats(&self.bytes_of(scales)) }
             }
             other => {
                 return Err(EmbedError::model(format!(

@@ -1,13 +1,11 @@
-//! The balances, orders and trades of one API key. Amounts are in 10⁻⁸ of their asset; there is no commission.
+//! The balances and orders of one API key. Amounts are in 10⁻⁸ of their asset; there is no commission.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::order_request::{OrderRequest, Type};
-use crate::api::error::ApiError;
+use super::order_request::OrderRequest;
 use crate::interval::Millis;
 use crate::market::levels::Side;
 use crate::market::symbol::Symbol;
@@ -15,84 +13,58 @@ use crate::market::tape::Trade;
 use crate::number::{self, Price, Quantity, UNIT};
 use crate::simulated::queues::OrderId;
 
-/// Orders and trades kept for each key.
+/// Orders kept for each key.
 const MAX_ORDERS: usize = 10_000;
-const MAX_TRADES: usize = 20_000;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum State {
-    New,
-    PartiallyFilled,
-    Filled,
-    Canceled,
+/// How an order ended that was not filled.
+#[derive(Debug, Clone, Copy)]
+pub enum End {
+    Cancelled,
     Expired,
+}
+
+#[derive(Debug, Clone)]
+pub struct Fill {
+    pub trade: Trade,
+    pub is_maker: bool,
 }
 
 #[derive(Debug, Clone)]
 pub struct Order {
     pub symbol: String,
+    /// The asset that it pays with, and the one that it buys.
+    spent: String,
+    pub bought: String,
     pub id: OrderId,
     pub client_id: String,
-    pub side: Side,
-    pub order_type: Type,
-    /// Zero for a market order.
-    pub price: Price,
+    pub request: OrderRequest,
     pub quantity: Quantity,
-    /// What a market order was to cost, if it said so.
-    pub quote_quantity: i128,
-    pub executed: Quantity,
-    /// Paid or received, in 10⁻⁸ of the quote asset.
-    pub money: i128,
-    pub state: State,
+    pub fills: Vec<Fill>,
+    end: Option<End>,
     pub placed: Millis,
-    pub updated: Millis,
-}
-
-/// One fill of one of the key's orders.
-#[derive(Debug, Clone)]
-pub struct MyTrade {
-    pub symbol: String,
-    pub order: OrderId,
-    pub trade: Trade,
-    pub side: Side,
-    pub is_maker: bool,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Balance {
-    free: i128,
-    locked: i128,
+    updated: Millis,
 }
 
 #[derive(Debug, Default)]
 pub struct Ledger {
-    balances: IndexMap<String, Balance>,
+    /// What is owned of each asset, including what open orders have locked.
+    balances: IndexMap<String, i128>,
     orders: BTreeMap<(String, OrderId), Order>,
-    pub trades: VecDeque<MyTrade>,
     pub updated: Millis,
 }
 
 impl Ledger {
     pub fn with_balances(balances: impl Iterator<Item = (String, i128)>) -> Self {
-        let balances = balances.map(|(asset, free)| (asset, Balance { free, locked: 0 }));
         Self { balances: balances.collect(), ..Self::default() }
     }
 
-    fn balance(&mut self, asset: &str) -> &mut Balance {
-        self.balances.entry(asset.to_owned()).or_default()
+    /// What open orders may still cost.
+    fn locked(&self, asset: &str) -> i128 {
+        self.open_orders().filter(|order| order.spent == asset).map(Order::reserved).sum()
     }
 
-    /// Locks what an order may cost; fails without a change if the balance is too low.
-    pub fn reserve(&mut self, symbol: &Symbol, side: Side, cost: i128) -> Result<(), ApiError> {
-        let balance = self.balance(symbol.spent_by(side));
-        if balance.free < cost {
-            let message = "Account has insufficient balance for requested action.";
-            return Err(ApiError::bad(-2010, message));
-        }
-        balance.free -= cost;
-        balance.locked += cost;
-        Ok(())
+    pub fn free(&self, asset: &str) -> i128 {
+        self.balances.get(asset).copied().unwrap_or(0) - self.locked(asset)
     }
 
     /// Adds an order. Of too many, the one that was closed first is forgotten.
@@ -110,71 +82,44 @@ impl Ledger {
         self.orders.get(&(symbol.to_owned(), id))
     }
 
-    pub fn orders(&self) -> impl DoubleEndedIterator<Item = &Order> {
-        self.orders.values()
+    /// The orders of a symbol, oldest first.
+    pub fn orders(&self, symbol: &str) -> impl DoubleEndedIterator<Item = &Order> {
+        self.orders.range((symbol.to_owned(), 0)..=(symbol.to_owned(), OrderId::MAX)).map(|(_, order)| order)
     }
 
     pub fn open_orders(&self) -> impl Iterator<Item = &Order> {
-        self.orders().filter(|order| order.is_open())
+        self.orders.values().filter(|order| order.is_open())
     }
 
-    /// Books a fill: the locked amount is spent, the bought amount is free.
-    pub fn settle(&mut self, symbol: &Symbol, id: OrderId, trade: &Trade, is_maker: bool) {
-        let Some(order) = self.orders.get_mut(&(symbol.name.clone(), id)) else {
+    pub fn settle(&mut self, symbol: &str, id: OrderId, trade: Trade, is_maker: bool) {
+        let Some(order) = self.orders.get_mut(&(symbol.to_owned(), id)) else {
             return;
         };
-        let money = trade.money() / UNIT;
-        order.executed += trade.quantity;
-        order.money += money;
+        order.fills.push(Fill { trade, is_maker });
         order.updated = trade.time;
-        order.state = match order.executed == order.quantity {
-            true => State::Filled,
-            false => State::PartiallyFilled,
-        };
-        let (side, limit) = (order.side, order.price);
         self.updated = trade.time;
-        if self.trades.len() == MAX_TRADES {
-            self.trades.pop_front();
-        }
-        self.trades.push_back(MyTrade { symbol: symbol.name.clone(), order: id, trade: *trade, side, is_maker });
-        match side {
-            Side::Bid => {
-                // What was saved below the limit is free again.
-                let reserved = match limit {
-                    0 => money,
-                    limit => cost(limit, trade.quantity),
-                };
-                let quote = self.balance(&symbol.quote);
-                quote.locked -= reserved;
-                quote.free += reserved - money;
-                self.balance(&symbol.base).free += trade.quantity;
-            }
-            Side::Ask => {
-                self.balance(&symbol.base).locked -= trade.quantity;
-                self.balance(&symbol.quote).free += money;
-            }
-        }
+        let money = trade.money() / UNIT;
+        let (spent, bought) = match order.request.side {
+            Side::Bid => (money, trade.quantity),
+            Side::Ask => (trade.quantity, money),
+        };
+        *self.balances.entry(order.spent.clone()).or_default() -= spent;
+        *self.balances.entry(order.bought.clone()).or_default() += bought;
     }
 
-    /// Ends an order that no longer rests. What is left of it is not locked any more.
-    pub fn end(&mut self, symbol: &Symbol, id: OrderId, state: State, now: Millis) {
-        let Some(order) = self.orders.get_mut(&(symbol.name.clone(), id)) else {
-            return;
-        };
-        if order.is_open() {
-            order.state = state;
+    /// Ends an order that no longer rests.
+    pub fn end(&mut self, symbol: &str, id: OrderId, end: End, now: Millis) {
+        let order = self.orders.get_mut(&(symbol.to_owned(), id));
+        if let Some(order) = order.filter(|order| order.is_open()) {
+            order.end = Some(end);
             order.updated = now;
-            let (side, reserved) = (order.side, order.reserved());
-            let balance = self.balance(symbol.spent_by(side));
-            balance.locked -= reserved;
-            balance.free += reserved;
         }
     }
 
     pub fn balances_json(&self, omit_zero: bool) -> Vec<Value> {
-        let shown = self.balances.iter().filter(|(_, balance)| !omit_zero || balance.free + balance.locked > 0);
-        let json = |(asset, balance): (&String, &Balance)| json!({"asset": asset, "free": number::fixed(balance.free), "locked": number::fixed(balance.locked)});
-        shown.map(json).collect()
+        let shown = self.balances.iter().filter(|(_, owned)| !omit_zero || **owned > 0);
+        let json = |asset: &str| json!({"asset": asset, "free": number::fixed(self.free(asset)), "locked": number::fixed(self.locked(asset))});
+        shown.map(|(asset, _)| json(asset)).collect()
     }
 }
 
@@ -183,34 +128,46 @@ pub const fn cost(price: Price, quantity: Quantity) -> i128 {
 }
 
 impl Order {
-    pub fn new(request: &OrderRequest, symbol: &Symbol, id: OrderId, quantity: Quantity, now: Millis) -> Self {
+    pub fn new(request: OrderRequest, symbol: &Symbol, id: OrderId, quantity: Quantity, now: Millis) -> Self {
         Self {
             symbol: symbol.name.clone(),
+            spent: symbol.spent_by(request.side).to_owned(),
+            bought: symbol.spent_by(request.side.opposite()).to_owned(),
             id,
             client_id: request.client_id.clone().unwrap_or_else(|| format!("sim-{id}")),
-            side: request.side,
-            order_type: request.order_type,
-            price: request.price().unwrap_or(0),
+            request,
             quantity,
-            quote_quantity: request.quote_quantity(),
-            executed: 0,
-            money: 0,
-            state: State::New,
+            fills: Vec::new(),
+            end: None,
             placed: now,
             updated: now,
         }
     }
 
-    pub const fn is_open(&self) -> bool {
-        matches!(self.state, State::New | State::PartiallyFilled)
+    fn executed(&self) -> Quantity {
+        self.fills.iter().map(|fill| fill.trade.quantity).sum()
     }
 
-    /// What is still locked for it. A market buyer locked the cost of what was there, and bought all of it.
-    const fn reserved(&self) -> i128 {
-        let left = self.quantity - self.executed;
-        match self.side {
-            Side::Bid => cost(self.price, left),
+    pub fn is_open(&self) -> bool {
+        self.end.is_none() && self.executed() < self.quantity
+    }
+
+    /// What is still locked for it.
+    fn reserved(&self) -> i128 {
+        let left = self.quantity - self.executed();
+        match self.request.side {
+            Side::Bid => cost(self.request.limit.unwrap_or(0), left),
             Side::Ask => left,
+        }
+    }
+
+    fn status(&self) -> &'static str {
+        match (self.end, self.executed()) {
+            (Some(End::Cancelled), _) => "CANCELED",
+            (Some(End::Expired), _) => "EXPIRED",
+            (None, 0) => "NEW",
+            (None, executed) if executed < self.quantity => "PARTIALLY_FILLED",
+            (None, _) => "FILLED",
         }
     }
 
@@ -227,20 +184,21 @@ impl Order {
 
     /// With fields of its own for each kind of answer, which take the place of others.
     pub fn json_with(&self, fields: Value) -> Value {
+        let money: i128 = self.fills.iter().map(|fill| fill.trade.money() / UNIT).sum();
         let mut order = json!({
             "symbol": self.symbol,
             "orderId": self.id,
             "orderListId": -1,
             "clientOrderId": self.client_id,
-            "price": number::fixed(self.price),
+            "price": number::fixed(self.request.limit.unwrap_or(0)),
             "origQty": number::fixed(self.quantity),
-            "executedQty": number::fixed(self.executed),
-            "origQuoteOrderQty": number::fixed(self.quote_quantity),
-            "cummulativeQuoteQty": number::fixed(self.money),
-            "status": self.state,
-            "timeInForce": self.order_type.time_in_force(),
-            "type": self.order_type.as_str(),
-            "side": if self.side == Side::Bid { "BUY" } else { "SELL" },
+            "executedQty": number::fixed(self.executed()),
+            "origQuoteOrderQty": number::fixed(self.request.quote_quantity),
+            "cummulativeQuoteQty": number::fixed(money),
+            "status": self.status(),
+            "timeInForce": self.request.time_in_force,
+            "type": if self.request.limit.is_some() { "LIMIT" } else { "MARKET" },
+            "side": if self.request.side == Side::Bid { "BUY" } else { "SELL" },
             "workingTime": self.placed,
             "selfTradePreventionMode": "NONE"
         });

@@ -20,7 +20,7 @@ use crate::number;
 use crate::settings::ApiKey;
 use ledger::Ledger;
 
-pub const ENDPOINTS: [&str; 6] = ["account", "order", "order/test", "openOrders", "allOrders", "myTrades"];
+const ENDPOINTS: [&str; 6] = ["account", "order", "order/test", "openOrders", "allOrders", "myTrades"];
 
 #[derive(Debug)]
 struct Account {
@@ -45,6 +45,9 @@ impl Accounts {
     }
 
     pub fn dispatch(&self, markets: &Markets, request: &Request<'_>) -> Result<Value, ApiError> {
+        if !ENDPOINTS.contains(&request.endpoint) {
+            return Err(ApiError::no_such_path());
+        }
         let key = request
             .key
             .filter(|key| !key.is_empty())

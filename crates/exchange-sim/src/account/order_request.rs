@@ -1,5 +1,7 @@
 //! A request for an order, parsed and checked against the symbol's filters.
 
+use serde::Serialize;
+
 use crate::api::error::ApiError;
 use crate::api::params::Params;
 use crate::market::levels::Side;
@@ -9,52 +11,28 @@ use crate::number::{self, Price, Quantity, UNIT};
 const AMOUNT_RANGE: &str = "^([0-9]{1,20})(\\.[0-9]{1,20})?$";
 const CLIENT_ID_RANGE: &str = "^[a-zA-Z0-9-_]{1,36}$";
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Type {
-    Market,
-    Limit(Price, TimeInForce),
-}
-
 /// What happens to the part that is not filled at once.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum TimeInForce {
+    #[serde(rename = "GTC")]
     UntilCancelled,
+    #[serde(rename = "IOC")]
     ImmediateOrCancel,
+    #[serde(rename = "FOK")]
     FillOrKill,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Amount {
-    Base(Quantity),
-    /// In 10⁻⁸ of the quote asset.
-    Quote(i128),
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct OrderRequest {
     pub side: Side,
-    pub order_type: Type,
-    pub amount: Amount,
+    /// `None` for a market order.
+    pub limit: Option<Price>,
+    pub time_in_force: TimeInForce,
+    /// Zero if a market order says what it is to cost.
+    pub quantity: Quantity,
+    /// What a market order is to cost, in 10⁻⁸ of the quote asset; else zero.
+    pub quote_quantity: i128,
     pub client_id: Option<String>,
-    /// Whether the answer has the fills.
-    pub is_answered_in_full: bool,
-}
-
-impl Type {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Limit(..) => "LIMIT",
-            Self::Market => "MARKET",
-        }
-    }
-
-    pub const fn time_in_force(self) -> &'static str {
-        match self {
-            Self::Limit(_, TimeInForce::ImmediateOrCancel) => "IOC",
-            Self::Limit(_, TimeInForce::FillOrKill) => "FOK",
-            Self::Limit(_, TimeInForce::UntilCancelled) | Self::Market => "GTC",
-        }
-    }
 }
 
 impl OrderRequest {
@@ -64,77 +42,49 @@ impl OrderRequest {
             "SELL" => Side::Ask,
             _ => return Err(ApiError::bad(-1117, "Invalid side.")),
         };
-        let order_type = order_type(params)?;
-        let amount = match (decimal(params, "quantity")?, decimal(params, "quoteOrderQty")?) {
-            (Some(quantity), None) => Amount::Base(quantity),
-            (None, Some(money)) if order_type == Type::Market => Amount::Quote(money),
+        let time_in_force = match params.get("timeInForce") {
+            None => None,
+            Some("GTC") => Some(TimeInForce::UntilCancelled),
+            Some("IOC") => Some(TimeInForce::ImmediateOrCancel),
+            Some("FOK") => Some(TimeInForce::FillOrKill),
+            Some(_) => return Err(ApiError::bad(-1115, "Invalid timeInForce.")),
+        };
+        let limit = match (params.required("type")?, decimal(params, "price")?) {
+            ("LIMIT", None) => return Err(ApiError::missing("price")),
+            ("LIMIT", Some(_)) if time_in_force.is_none() => return Err(ApiError::missing("timeInForce")),
+            ("LIMIT", Some(price)) => Some(Price::try_from(price).map_err(|_| ApiError::filter("PRICE_FILTER"))?),
+            ("MARKET", None) => None,
+            ("MARKET", Some(_)) => return Err(ApiError::bad(-1106, "Parameter 'price' sent when not required.")),
+            _ => return Err(ApiError::bad(-1116, "Invalid orderType.")),
+        };
+        let (quantity, quote_quantity) = match (decimal(params, "quantity")?, decimal(params, "quoteOrderQty")?) {
+            (Some(quantity), None) => (quantity, 0),
+            (None, Some(money)) if limit.is_none() => (0, money),
             (Some(_), Some(_)) => return Err(ApiError::invalid_combination()),
             _ => return Err(ApiError::missing("quantity")),
         };
-        let is_answered_in_full = match params.get("newOrderRespType") {
-            Some("RESULT") => false,
-            Some("FULL") | None => true,
-            Some(_) => return Err(ApiError::invalid_value("newOrderRespType")),
-        };
-        Ok(Self { side, order_type, amount, client_id: client_id(params)?, is_answered_in_full })
-    }
-
-    pub const fn price(&self) -> Option<Price> {
-        match self.order_type {
-            Type::Limit(price, _) => Some(price),
-            Type::Market => None,
-        }
-    }
-
-    pub const fn quote_quantity(&self) -> i128 {
-        match self.amount {
-            Amount::Quote(money) => money,
-            Amount::Base(_) => 0,
-        }
+        // The answer always has everything.
+        let _ = params.get("newOrderRespType");
+        let time_in_force = time_in_force.unwrap_or(TimeInForce::UntilCancelled);
+        Ok(Self { side, limit, time_in_force, quantity, quote_quantity, client_id: client_id(params)? })
     }
 
     /// Applies the symbol's filters; `reference` is the price at which a market order is valued.
     pub fn check(&self, symbol: &Symbol, reference: Price) -> Result<(), ApiError> {
-        let price = self.price().unwrap_or(symbol.tick);
+        let price = self.limit.unwrap_or(symbol.tick);
         if price < symbol.tick || price > symbol.max_price() || price % symbol.tick != 0 {
             return Err(ApiError::filter("PRICE_FILTER"));
         }
-        let worth = match self.amount {
-            Amount::Quote(money) => money,
-            Amount::Base(quantity) => {
-                if quantity < symbol.step || quantity > symbol.max_quantity() || quantity % symbol.step != 0 {
-                    return Err(ApiError::filter("LOT_SIZE"));
-                }
-                i128::from(self.price().unwrap_or(reference)).saturating_mul(quantity) / UNIT
-            }
-        };
+        let steps = symbol.step..=symbol.max_quantity();
+        if self.quote_quantity == 0 && (!steps.contains(&self.quantity) || self.quantity % symbol.step != 0) {
+            return Err(ApiError::filter("LOT_SIZE"));
+        }
+        let price = i128::from(self.limit.unwrap_or(reference));
+        let worth = self.quote_quantity.max(price.saturating_mul(self.quantity) / UNIT);
         match symbol.min_notional.is_some_and(|least| worth < least) {
             true => Err(ApiError::filter("NOTIONAL")),
             false => Ok(()),
         }
-    }
-}
-
-/// A price is required for a limit order; a market order must not have one.
-fn order_type(params: &Params) -> Result<Type, ApiError> {
-    let time_in_force = match params.get("timeInForce") {
-        None => None,
-        Some("GTC") => Some(TimeInForce::UntilCancelled),
-        Some("IOC") => Some(TimeInForce::ImmediateOrCancel),
-        Some("FOK") => Some(TimeInForce::FillOrKill),
-        Some(_) => return Err(ApiError::bad(-1115, "Invalid timeInForce.")),
-    };
-    let price = decimal(params, "price")?;
-    match params.required("type")? {
-        "LIMIT" => {
-            let price = price.ok_or_else(|| ApiError::missing("price"))?;
-            let price = Price::try_from(price).map_err(|_| ApiError::filter("PRICE_FILTER"))?;
-            let time_in_force = time_in_force.ok_or_else(|| ApiError::missing("timeInForce"))?;
-            Ok(Type::Limit(price, time_in_force))
-        }
-        "MARKET" if price.is_some() => Err(ApiError::bad(-1106, "Parameter 'price' sent when not required.")),
-        "MARKET" => Ok(Type::Market),
-        _ => Err(ApiError::bad(-1116, "Invalid orderType.")),
     }
 }
 

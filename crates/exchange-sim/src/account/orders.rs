@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::ledger::{Ledger, MyTrade, Order, State, cost};
-use super::order_request::{self, Amount, OrderRequest, TimeInForce, Type};
+use super::ledger::{End, Fill, Ledger, Order, cost};
+use super::order_request::{self, OrderRequest, TimeInForce};
 use crate::api::error::ApiError;
 use crate::api::params::Params;
+use crate::interval::Millis;
 use crate::lock::lock;
 use crate::market::levels::{Levels, Side};
-use crate::market::symbol::Symbol;
 use crate::market::tape::Trade;
 use crate::markets::Markets;
 use crate::number::{self, Quantity, UNIT};
@@ -33,10 +33,10 @@ fn check(instrument: &Instrument, params: &Params) -> Result<(OrderRequest, Quan
     let opposite = order.side.opposite();
     let best = market.levels.best(opposite).map(|(price, _)| price);
     order.check(&market.symbol, best.or_else(|| market.last_price()).unwrap_or(0))?;
-    let quantity = match order.amount {
-        Amount::Base(quantity) => quantity,
-        Amount::Quote(money) => {
-            let bought = quantity_for(&market.levels, opposite, money.saturating_mul(UNIT));
+    let quantity = match order.quote_quantity {
+        0 => order.quantity,
+        money => {
+            let (bought, _) = walk(&market.levels, opposite, i128::MAX, money.saturating_mul(UNIT));
             bought - bought % market.symbol.step
         }
     };
@@ -46,31 +46,21 @@ fn check(instrument: &Instrument, params: &Params) -> Result<(OrderRequest, Quan
     }
 }
 
-/// How much of a side's levels `money` buys or, for a seller, how much brings it.
-fn quantity_for(levels: &Levels, side: Side, money: i128) -> Quantity {
-    let mut left = money;
-    let mut quantity = 0;
+/// How much of a side's levels can be had for so much quantity and money, and the money that it costs.
+fn walk(levels: &Levels, side: Side, mut quantity: Quantity, mut money: i128) -> (Quantity, i128) {
+    let (mut taken, mut paid) = (0, 0);
     for (price, total) in levels.side(side) {
-        let taken = total.min(left / i128::from(price));
-        quantity += taken;
-        left -= taken * i128::from(price);
-        if taken < total {
+        let price = i128::from(price);
+        let here = total.min(quantity).min(money / price);
+        taken += here;
+        paid += here * price;
+        quantity -= here;
+        money -= here * price;
+        if here < total {
             break;
         }
     }
-    quantity
-}
-
-/// What `quantity` of a side's levels costs, as far as the book has it.
-fn money_for(levels: &Levels, side: Side, quantity: Quantity) -> i128 {
-    let mut left = quantity;
-    let mut money = 0;
-    for (price, total) in levels.side(side) {
-        let taken = left.min(total);
-        money += i128::from(price) * taken;
-        left -= taken;
-    }
-    money
+    (taken, paid)
 }
 
 pub fn test(markets: &Markets, params: &Params) -> Answer {
@@ -86,56 +76,53 @@ pub fn place(markets: &Markets, ledger: &mut Ledger, params: &Params) -> Answer 
     let (request, quantity) = check(&instrument, params)?;
     let Instrument { market, engine } = &mut *instrument;
     let engine = engine.as_mut().ok_or_else(ApiError::market_closed)?;
-    let symbol = market.symbol.clone();
-    let mut open = ledger.open_orders().filter(|order| order.symbol == symbol.name);
+    let (symbol, side, limit) = (market.symbol.clone(), request.side, request.limit);
+    let mut open = ledger.orders(&symbol.name).filter(|order| order.is_open());
     if open.any(|order| request.client_id.as_ref() == Some(&order.client_id)) {
         return Err(ApiError::bad(-2010, "Duplicate order sent."));
     }
     drop(open);
-    let (side, limit) = (request.side, request.price());
     // What it can cost at most: money of a buyer, quantity of a seller.
-    let reserved = match (side, limit) {
+    let cost = match (side, limit) {
         (Side::Ask, _) => quantity,
         (Side::Bid, Some(limit)) => cost(limit, quantity),
-        (Side::Bid, None) => money_for(&market.levels, Side::Ask, quantity) / UNIT,
+        (Side::Bid, None) => walk(&market.levels, Side::Ask, quantity, i128::MAX).1 / UNIT,
     };
-    ledger.reserve(&symbol, side, reserved)?;
+    if ledger.free(symbol.spent_by(side)) < cost {
+        return Err(ApiError::bad(-2010, "Account has insufficient balance for requested action."));
+    }
     let crossing = market.levels.side(side.opposite());
     let crossing = crossing.take_while(|(price, _)| limit.is_none_or(|limit| side.opposite().reaches(*price, limit)));
     let available: Quantity = crossing.map(|(_, quantity)| quantity).sum();
     // An order that is killed has an id all the same.
-    let is_killed = matches!(request.order_type, Type::Limit(_, TimeInForce::FillOrKill)) && available < quantity;
+    let is_killed = request.time_in_force == TimeInForce::FillOrKill && available < quantity;
     let incoming = Incoming {
         side,
         limit,
         quantity: if is_killed { 0 } else { quantity },
-        rests: matches!(request.order_type, Type::Limit(_, TimeInForce::UntilCancelled)),
+        rests: limit.is_some() && request.time_in_force == TimeInForce::UntilCancelled,
     };
     let Submitted { id, trades, resting } = engine.submit(market, &markets.hub, &incoming, now);
-    let order = Order::new(&request, &symbol, id, quantity, now);
+    let order = Order::new(request, &symbol, id, quantity, now);
     ledger.put(order.clone());
     for trade in &trades {
-        ledger.settle(&symbol, id, trade, false);
+        ledger.settle(&symbol.name, id, *trade, false);
     }
     match resting {
-        0 => ledger.end(&symbol, id, State::Expired, now),
+        0 => ledger.end(&symbol.name, id, End::Expired, now),
         _ => engine.watch(id),
     }
-    let mut fields = json!({"transactTime": now});
-    if request.is_answered_in_full {
-        fields["fills"] = trades.iter().map(|trade| fill_json(trade, side, &symbol)).collect();
-    }
-    Ok(ledger.order(&symbol.name, id).unwrap_or(&order).json_with(fields))
-}
-
-fn fill_json(trade: &Trade, side: Side, symbol: &Symbol) -> Value {
-    json!({
-        "price": number::fixed(trade.price),
-        "qty": number::fixed(trade.quantity),
-        "commission": "0.00000000",
-        "commissionAsset": symbol.spent_by(side.opposite()),
-        "tradeId": trade.id
-    })
+    let fill = |trade: &Trade| {
+        json!({
+            "price": number::fixed(trade.price),
+            "qty": number::fixed(trade.quantity),
+            "commission": "0.00000000",
+            "commissionAsset": order.bought,
+            "tradeId": trade.id
+        })
+    };
+    let fills: Value = trades.iter().map(fill).collect();
+    Ok(ledger.order(&symbol.name, id).unwrap_or(&order).json_with(json!({"transactTime": now, "fills": fills})))
 }
 
 /// The order with the given `orderId` or `origClientOrderId`.
@@ -145,10 +132,7 @@ fn find_order<'a>(ledger: &'a Ledger, params: &Params) -> Result<Option<&'a Orde
     params.finish()?;
     match (id, client_id) {
         (Some(id), _) => Ok(ledger.order(symbol, id)),
-        (None, Some(client_id)) => {
-            let is_named = |order: &&Order| order.symbol == symbol && order.client_id == client_id;
-            Ok(ledger.orders().rfind(is_named))
-        }
+        (None, Some(client_id)) => Ok(ledger.orders(symbol).rfind(|order| order.client_id == client_id)),
         (None, None) => {
             Err(ApiError::bad(-1102, "Param 'origClientOrderId' or 'orderId' must be sent, but both were empty/null!"))
         }
@@ -171,13 +155,13 @@ pub fn cancel(markets: &Markets, ledger: &mut Ledger, params: &Params) -> Answer
     let is_cancelled = engine.cancel(market, &markets.hub, id);
     // Fills before the cancellation are booked first.
     for trade in engine.take_trades(id) {
-        ledger.settle(&market.symbol, id, &trade, true);
+        ledger.settle(&symbol, id, trade, true);
     }
     if !is_cancelled {
         return Err(unknown_order());
     }
     let now = markets.now();
-    ledger.end(&market.symbol, id, State::Canceled, now);
+    ledger.end(&symbol, id, End::Cancelled, now);
     let order = ledger.order(&symbol, id).ok_or_else(unknown_order)?;
     // A cancellation has a client id of its own.
     Ok(order.json_with(json!({
@@ -190,13 +174,11 @@ pub fn cancel(markets: &Markets, ledger: &mut Ledger, params: &Params) -> Answer
 /// Books the fills of resting orders since the last request.
 pub fn settle(markets: &Markets, ledger: &mut Ledger) {
     let open: Vec<(String, OrderId)> = ledger.open_orders().map(|order| (order.symbol.clone(), order.id)).collect();
-    for (name, id) in open {
-        let Some(instrument) = markets.lookup(&name) else {
-            continue;
-        };
-        let Instrument { market, engine } = &mut *lock(instrument);
-        for trade in engine.iter_mut().flat_map(|engine| engine.take_trades(id)) {
-            ledger.settle(&market.symbol, id, &trade, true);
+    for (symbol, id) in open {
+        let engine =
+            markets.lookup(&symbol).and_then(|instrument| Some(lock(instrument).engine.as_mut()?.take_trades(id)));
+        for trade in engine.into_iter().flatten() {
+            ledger.settle(&symbol, id, trade, true);
         }
     }
 }
@@ -216,51 +198,48 @@ pub fn all(markets: &Markets, ledger: &Ledger, params: &Params) -> Answer {
     let symbol = params.symbol()?;
     let limit = params.limit(500, 1_000)?;
     let from = params.integer::<OrderId>("orderId")?;
-    let (start, end) = params.times()?;
+    let times = params.times()?;
     params.finish()?;
-    let wanted = |order: &&Order| {
-        order.symbol == symbol
-            && from.is_none_or(|id| order.id >= id)
-            && start.is_none_or(|start| order.placed >= start)
-            && end.is_none_or(|end| order.placed <= end)
-    };
-    let rows = ledger.orders().filter(wanted).map(Order::json).collect();
+    let wanted = |order: &&Order| from.is_none_or(|id| order.id >= id) && is_within(order.placed, times);
+    let rows = ledger.orders(symbol).filter(wanted).map(Order::json).collect();
     Ok(limited(rows, limit, from.is_some()))
 }
 
 pub fn trades(markets: &Markets, ledger: &Ledger, params: &Params) -> Answer {
-    let symbol = lock(find_instrument(markets, params)?).market.symbol.clone();
+    find_instrument(markets, params)?;
+    let symbol = params.symbol()?;
     let limit = params.limit(500, 1_000)?;
     let order = params.integer::<OrderId>("orderId")?;
     let from = params.integer::<u64>("fromId")?;
-    let (start, end) = params.times()?;
+    let times = params.times()?;
     params.finish()?;
-    let wanted = |mine: &&MyTrade| {
-        mine.symbol == symbol.name
-            && order.is_none_or(|id| mine.order == id)
-            && from.is_none_or(|id| mine.trade.id >= id)
-            && start.is_none_or(|start| mine.trade.time >= start)
-            && end.is_none_or(|end| mine.trade.time <= end)
-    };
-    let row = |mine: &MyTrade| {
+    let orders = ledger.orders(symbol).filter(|one| order.is_none_or(|id| one.id == id));
+    let mut fills: Vec<(&Order, &Fill)> =
+        orders.flat_map(|order| order.fills.iter().map(move |fill| (order, fill))).collect();
+    fills.retain(|(_, fill)| from.is_none_or(|id| fill.trade.id >= id) && is_within(fill.trade.time, times));
+    fills.sort_unstable_by_key(|(_, fill)| fill.trade.id);
+    let row = |(order, Fill { trade, is_maker }): &(&Order, &Fill)| {
         json!({
-            "symbol": mine.symbol,
-            "id": mine.trade.id,
-            "orderId": mine.order,
+            "symbol": symbol,
+            "id": trade.id,
+            "orderId": order.id,
             "orderListId": -1,
-            "price": number::fixed(mine.trade.price),
-            "qty": number::fixed(mine.trade.quantity),
-            "quoteQty": number::fixed_money(mine.trade.money()),
+            "price": number::fixed(trade.price),
+            "qty": number::fixed(trade.quantity),
+            "quoteQty": number::fixed_money(trade.money()),
             "commission": "0.00000000",
-            "commissionAsset": symbol.spent_by(mine.side.opposite()),
-            "time": mine.trade.time,
-            "isBuyer": mine.side == Side::Bid,
-            "isMaker": mine.is_maker,
+            "commissionAsset": order.bought,
+            "time": trade.time,
+            "isBuyer": order.request.side == Side::Bid,
+            "isMaker": is_maker,
             "isBestMatch": true
         })
     };
-    let rows = ledger.trades.iter().filter(wanted).map(row).collect();
-    Ok(limited(rows, limit, from.is_some()))
+    Ok(limited(fills.iter().map(row).collect(), limit, from.is_some()))
+}
+
+fn is_within(time: Millis, (start, end): (Option<Millis>, Option<Millis>)) -> bool {
+    start.is_none_or(|start| time >= start) && end.is_none_or(|end| time <= end)
 }
 
 /// The last `limit` rows, or the first.

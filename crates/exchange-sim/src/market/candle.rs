@@ -28,50 +28,36 @@ impl Candle {
     }
 
     pub fn of(open_time: Millis, fills: &Aggregate) -> Self {
-        let mut candle = Self::flat(open_time, fills.price);
-        candle.first_trade = fills.first_trade;
-        candle.last_trade = fills.last_trade;
-        candle.add(fills);
-        candle
-    }
-
-    /// Adds trades at one price. They may come out of order.
-    pub fn add(&mut self, fills: &Aggregate) {
-        self.high = self.high.max(fills.price);
-        self.low = self.low.min(fills.price);
-        if fills.first_trade < self.first_trade {
-            self.open = fills.price;
-            self.first_trade = fills.first_trade;
-        }
-        if fills.last_trade >= self.last_trade {
-            self.close = fills.price;
-            self.last_trade = fills.last_trade;
-        }
-        self.volume += fills.quantity;
-        self.quote_volume = self.quote_volume.saturating_add(fills.money());
-        self.trades = self.trades.saturating_add(fills.trade_count());
-        if !fills.buyer_is_maker {
-            self.buy_volume += fills.quantity;
-            self.buy_quote_volume = self.buy_quote_volume.saturating_add(fills.money());
+        let (bought, bought_money) = if fills.buyer_is_maker { (0, 0) } else { (fills.quantity, fills.money()) };
+        Self {
+            volume: fills.quantity,
+            quote_volume: fills.money(),
+            trades: fills.trade_count(),
+            buy_volume: bought,
+            buy_quote_volume: bought_money,
+            first_trade: fills.first_trade,
+            last_trade: fills.last_trade,
+            ..Self::flat(open_time, fills.price)
         }
     }
 
-    /// Adds the candle that follows.
-    pub fn extend(&mut self, next: &Self) {
-        self.high = self.high.max(next.high);
-        self.low = self.low.min(next.low);
-        self.close = next.close;
-        self.volume += next.volume;
-        self.quote_volume = self.quote_volume.saturating_add(next.quote_volume);
-        if self.trades == 0 {
-            self.first_trade = next.first_trade;
+    /// Adds other trades, which may come late.
+    pub fn add(&mut self, other: &Self) {
+        self.high = self.high.max(other.high);
+        self.low = self.low.min(other.low);
+        if other.first_trade < self.first_trade {
+            self.open = other.open;
+            self.first_trade = other.first_trade;
         }
-        if next.trades > 0 {
-            self.last_trade = next.last_trade;
+        if other.last_trade >= self.last_trade {
+            self.close = other.close;
+            self.last_trade = other.last_trade;
         }
-        self.trades = self.trades.saturating_add(next.trades);
-        self.buy_volume += next.buy_volume;
-        self.buy_quote_volume = self.buy_quote_volume.saturating_add(next.buy_quote_volume);
+        self.volume += other.volume;
+        self.quote_volume = self.quote_volume.saturating_add(other.quote_volume);
+        self.trades = self.trades.saturating_add(other.trades);
+        self.buy_volume += other.buy_volume;
+        self.buy_quote_volume = self.buy_quote_volume.saturating_add(other.buy_quote_volume);
     }
 
     /// A trade's id for the wire; −1 if nothing traded.

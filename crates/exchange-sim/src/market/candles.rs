@@ -39,11 +39,12 @@ impl Series {
     fn record(&mut self, fills: &Aggregate) {
         let open = fills.time - fills.time.rem_euclid(self.length);
         let at = self.candles.partition_point(|candle| candle.open_time < open);
+        let traded = Candle::of(open, fills);
         if let Some(candle) = self.candles.get_mut(at).filter(|candle| candle.open_time == open) {
-            candle.add(fills);
+            candle.add(&traded);
             return;
         }
-        self.candles.insert(at, Candle::of(open, fills));
+        self.candles.insert(at, traded);
         if self.candles.len() > self.capacity {
             self.candles.pop_front();
         }
@@ -54,7 +55,7 @@ impl Series {
         let first = self.candles.partition_point(|candle| candle.open_time < start);
         let within = self.candles.range(first..).take_while(|candle| candle.open_time < end);
         within.copied().reduce(|mut all, next| {
-            all.extend(&next);
+            all.add(&next);
             all
         })
     }
@@ -111,13 +112,12 @@ impl Candles {
 
     /// The candle that opened at `open`; flat if nothing traded in it. `None` before the first trade, and
     /// where a recording began later.
-    pub fn at(&self, interval: Interval, open: Millis, offset: Millis) -> Option<Candle> {
+    pub fn at(&self, interval: Interval, open: Millis) -> Option<Candle> {
         if !self.is_complete_since(open) {
             return None;
         }
         let series = self.series(interval);
-        let traded =
-            series.merge(open, interval.next_open(open, offset)).map(|candle| Candle { open_time: open, ..candle });
+        let traded = series.merge(open, interval.next_open(open)).map(|candle| Candle { open_time: open, ..candle });
         traded.or_else(|| Some(Candle::flat(open, series.close_before(open)?)))
     }
 
@@ -128,14 +128,14 @@ impl Candles {
         let Some(first) = self.series(interval).candles.front() else {
             return Vec::new();
         };
-        let oldest = interval.open_of(first.open_time, 0);
-        let newest = interval.open_of(range.end.unwrap_or(now).min(now), 0);
-        let next = |open: &Millis| Some(interval.next_open(*open, 0));
-        let previous = |open: &Millis| Some(interval.open_of(*open - 1, 0));
+        let oldest = interval.open_of(first.open_time);
+        let newest = interval.open_of(range.end.unwrap_or(now).min(now));
+        let next = |open: &Millis| Some(interval.next_open(*open));
+        let previous = |open: &Millis| Some(interval.open_of(*open - 1));
         let opens: Vec<Millis> = match range.start {
             Some(start) => {
                 // The first that opens at `start` or later.
-                let from = interval.next_open(interval.open_of(start.saturating_sub(1), 0), 0);
+                let from = interval.next_open(interval.open_of(start.saturating_sub(1)));
                 let forward = std::iter::successors(Some(from.max(oldest)), next);
                 forward.take_while(|open| *open <= newest).take(range.limit).collect()
             }
@@ -147,8 +147,8 @@ impl Candles {
             }
         };
         let candle = |open: Millis| {
-            let candle = self.at(interval, open, 0)?;
-            Some((candle, interval.next_open(open, 0) - 1))
+            let candle = self.at(interval, open)?;
+            Some((candle, interval.next_open(open) - 1))
         };
         opens.into_iter().filter_map(candle).collect()
     }

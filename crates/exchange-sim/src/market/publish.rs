@@ -9,7 +9,7 @@ use super::levels::push_levels;
 use super::tape::{Aggregate, Trade};
 use super::{Diff, Market};
 use crate::hub::Hub;
-use crate::interval::{HOUR, Interval, Millis, SECOND};
+use crate::interval::{Interval, Millis, SECOND};
 use crate::number;
 
 /// Levels of a partial depth stream.
@@ -23,18 +23,12 @@ pub fn is_stream_kind(kind: &str) -> bool {
         let levels = depth.strip_suffix("@100ms").unwrap_or(depth);
         return levels.is_empty() || PARTIAL_LEVELS.iter().any(|count| count.to_string() == levels);
     }
-    let others = ["trade", "aggTrade", "bookTicker", "ticker", "miniTicker", "avgPrice"];
-    others.contains(&kind) || candles_of_kind(kind).is_some()
+    ["trade", "aggTrade", "bookTicker", "ticker", "miniTicker"].contains(&kind) || candles_of_kind(kind).is_some()
 }
 
-/// The interval of a candle stream and the offset of its time zone: `kline_1h`, `kline_1d@+08:00`.
-fn candles_of_kind(kind: &str) -> Option<(Interval, Millis)> {
-    let candles = kind.strip_prefix("kline_")?;
-    let (interval, offset) = match candles.strip_suffix("@+08:00") {
-        Some(interval) => (interval, 8 * HOUR),
-        None => (candles, 0),
-    };
-    Some((interval.parse().ok()?, offset))
+/// The interval of a candle stream, such as `kline_1h`.
+pub fn candles_of_kind(kind: &str) -> Option<Interval> {
+    kind.strip_prefix("kline_")?.parse().ok()
 }
 
 /// A trade or an aggregate as a stream message.
@@ -53,10 +47,15 @@ struct TradeEvent<'a, T> {
 }
 
 impl Market {
+    /// The name of a stream.
+    fn stream(&self, kind: &str) -> String {
+        format!("{}@{kind}", self.stream_name)
+    }
+
     /// Sends a message that the recording does not have itself.
     fn publish(&self, hub: &Hub, kind: &str, write: impl FnOnce() -> Option<String>) {
         if !self.recorded_streams.contains(kind) {
-            hub.publish(&self.stream_name, kind, write);
+            hub.publish(&self.stream(kind), write);
         }
     }
 
@@ -93,23 +92,13 @@ impl Market {
         });
     }
 
-    /// Sends what is due at `at`, a multiple of 100 ms.
-    pub fn publish_boundary(&mut self, hub: &Hub, at: Millis) {
-        self.publish_fast_depth(hub, at);
-        if at % SECOND == 0 {
-            self.publish_second(hub, at, false);
-        }
-    }
-
-    /// Sends what happened since the last boundary, when a recording ends.
-    pub fn publish_remaining(&mut self, hub: &Hub, at: Millis) {
-        self.publish_fast_depth(hub, at);
-        self.publish_second(hub, at, true);
-    }
-
-    fn publish_fast_depth(&mut self, hub: &Hub, at: Millis) {
+    /// Sends what is due at `at`, a multiple of 100 ms; or, when a recording ends, what happened since the last one.
+    pub fn publish_due(&mut self, hub: &Hub, at: Millis, is_end: bool) {
         if let Some(diff) = self.fast.take(&self.levels) {
             self.publish_depth(hub, "@100ms", &diff, at);
+        }
+        if is_end || at % SECOND == 0 {
+            self.publish_second(hub, at, is_end);
         }
     }
 
@@ -117,7 +106,7 @@ impl Market {
         let kind = format!("depth{suffix}");
         if !self.recorded_streams.contains(&kind) {
             let write = || depth_update(&self.symbol.name, diff, hub.event_time(at));
-            hub.publish_diff(&self.stream_name, &kind, write);
+            hub.publish_diff(&self.stream(&kind), write);
         }
         // Nothing while the book is not known.
         for levels in PARTIAL_LEVELS {
@@ -131,10 +120,11 @@ impl Market {
         }
         self.is_active = std::mem::take(&mut self.changed);
         let has_ticker = self.is_active && self.has_ticker();
-        let (event_time, skew) = (hub.event_time(at), hub.skew());
-        for kind in hub.kinds(&self.stream_name) {
-            self.publish(hub, &kind, || match kind.as_str() {
-                "avgPrice" => self.average_event(at, skew),
+        let (event_time, skew) = (hub.event_time(at), hub.faults.skew());
+        let beginning = self.stream("");
+        for stream in hub.streams(&beginning) {
+            let kind = &stream[beginning.len()..];
+            self.publish(hub, kind, || match kind {
                 "ticker" if has_ticker => Some(self.ticker(at, skew).event(event_time).to_string()),
                 "miniTicker" if has_ticker => Some(self.ticker(at, skew).mini_event(event_time).to_string()),
                 kind => self.kline_event(kind, at, is_end, event_time),
@@ -142,35 +132,22 @@ impl Market {
         }
     }
 
-    fn average_event(&self, at: Millis, skew: Millis) -> Option<String> {
-        let (price, time) = self.average(at).ok()?;
-        let event = json!({
-            "e": "avgPrice",
-            "E": at + skew,
-            "s": self.symbol.name,
-            "i": "5m",
-            "w": number::fixed(price),
-            "T": time + skew
-        });
-        Some(event.to_string())
-    }
-
     /// A candle when it closes; the open one every two seconds, or every second for `1s`, and when a recording ends.
     fn kline_event(&self, kind: &str, at: Millis, is_end: bool, event_time: Millis) -> Option<String> {
-        let (interval, offset) = candles_of_kind(kind)?;
-        let closes = !is_end && interval.open_of(at, offset) == at;
+        let interval = candles_of_kind(kind)?;
+        let closes = !is_end && interval.open_of(at) == at;
         if !closes && !is_end && !interval.is_second() && at % (2 * SECOND) != 0 {
             return None;
         }
-        let open = interval.open_of(if closes { at - 1 } else { at }, offset);
-        let candle = self.candles.at(interval, open, offset)?;
+        let open = interval.open_of(if closes { at - 1 } else { at });
+        let candle = self.candles.at(interval, open)?;
         let event = json!({
             "e": "kline",
             "E": event_time,
             "s": self.symbol.name,
             "k": {
                 "t": open,
-                "T": interval.next_open(open, offset) - 1,
+                "T": interval.next_open(open) - 1,
                 "s": self.symbol.name,
                 "i": interval.name(),
                 "f": candle.id(candle.first_trade),
@@ -213,10 +190,10 @@ mod tests {
 
     #[test]
     fn streams_are_recognised_by_their_kind() {
-        for kind in ["trade", "depth", "depth@100ms", "depth20", "depth5@100ms", "kline_1M", "kline_1m@+08:00"] {
+        for kind in ["trade", "depth", "depth@100ms", "depth20", "depth5@100ms", "kline_1M"] {
             assert!(is_stream_kind(kind), "{kind}");
         }
-        for kind in ["", "nothing", "ticker_1h", "depth7", "depth@1ms", "kline_1h@+09:00", "kline_"] {
+        for kind in ["", "nothing", "ticker_1h", "depth7", "depth@1ms", "kline_1h@+08:00", "kline_"] {
             assert!(!is_stream_kind(kind), "{kind}");
         }
     }

@@ -6,9 +6,10 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::line::Refusal;
-use crate::interval::{Interval, Millis};
+use crate::interval::Millis;
 use crate::market::Diff;
 use crate::market::levels::{self, Level, Levels};
+use crate::market::publish::candles_of_kind;
 use crate::market::tape::{Aggregate, Trade};
 
 const PLAYABLE: &str =
@@ -39,8 +40,8 @@ pub struct Message<'a> {
 
 #[derive(Debug)]
 pub struct StreamMessage<'a> {
-    /// The symbol as stream names begin.
-    pub symbol: &'a str,
+    pub name: &'a str,
+    /// The name's part behind the symbol.
     pub kind: &'a str,
     /// When the exchange sent it, if it says so.
     pub sent: Option<Millis>,
@@ -105,11 +106,8 @@ pub fn parse(json: &str) -> Result<Message<'_>, Refusal> {
 fn parse_stream<'a>(stream: &'a str, data: &'a str) -> Result<Message<'a>, Refusal> {
     let unplayable = || Refusal::new(format!("stream `{stream}` cannot be played"), PLAYABLE);
     let (symbol, kind) = stream.split_once('@').ok_or_else(unplayable)?;
-    let is_kline = |kind: &str| {
-        let interval = kind.strip_prefix("kline_");
-        interval.is_some_and(|name| name.parse::<Interval>().is_ok())
-    };
-    if !["depth", "depth@100ms", "trade", "aggTrade", "bookTicker"].contains(&kind) && !is_kline(kind) {
+    let is_candles = candles_of_kind(kind).is_some();
+    if !is_candles && !["depth", "depth@100ms", "trade", "aggTrade", "bookTicker"].contains(&kind) {
         return Err(unplayable());
     }
     let Header { s: name, sent } = decode(data, stream)?;
@@ -143,7 +141,7 @@ fn parse_stream<'a>(stream: &'a str, data: &'a str) -> Result<Message<'a>, Refus
     if let Some(time) = [sent, time].into_iter().flatten().find(is_wrong) {
         return Err(Refusal::new(format!("{time} is not a time in milliseconds"), AS_SENT));
     }
-    Ok(Message { stream: Some(StreamMessage { symbol, kind, sent, data }), symbol: Some(name.to_owned()), event })
+    Ok(Message { stream: Some(StreamMessage { name: stream, kind, sent, data }), symbol: Some(name.to_owned()), event })
 }
 
 fn decode<'a, T: Deserialize<'a>>(json: &'a str, what: &str) -> Result<T, Refusal> {
@@ -179,7 +177,7 @@ mod tests {
         let line = format!(r#"{{"stream":"btcusdt@depth","data":{data}}}"#);
         let message = parse(&line).expect("a message");
         let stream = message.stream.expect("a stream");
-        assert_eq!((stream.symbol, stream.kind, stream.data), ("btcusdt", "depth", data));
+        assert_eq!((stream.name, stream.kind, stream.data), ("btcusdt@depth", "depth", data));
         assert_eq!((message.symbol.as_deref(), stream.sent), (Some("BTCUSDT"), Some(1_750_000_040_123)));
         assert!(matches!(message.event, Event::Diff(Diff { first_id: 5, last_id: 7, .. })));
     }
@@ -214,7 +212,7 @@ mod tests {
             (trade(r#""t":9223372036854775807,"p":"1","q":"1","T":1750000040123,"m":true"#), "is not an id"),
         ] {
             let refusal = parse(&line).expect_err(&line);
-            assert!(refusal.problem.contains(problem), "{line}: {}", refusal.problem);
+            assert!(refusal.0.contains(problem), "{line}: {}", refusal.0);
         }
     }
 

@@ -1,8 +1,8 @@
 //! Reads the lines of a recording, `<receive_ns> <json>`, from plain or gzipped files, and merges the files by time.
 
+use std::fmt::Display;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _};
-use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
@@ -22,21 +22,17 @@ pub struct RecordingError(String);
 
 /// What is wrong with a line, before its file and number are known.
 #[derive(Debug)]
-pub struct Refusal {
-    pub problem: String,
-    pub remedy: String,
-}
+pub struct Refusal(pub String);
 
 impl Refusal {
-    pub fn new(problem: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self { problem: problem.into(), remedy: remedy.into() }
+    pub fn new(problem: impl Display, remedy: impl Display) -> Self {
+        Self(format!("{problem}; {remedy}"))
     }
 
     /// `line` is `None` if the whole file is meant.
     pub fn at(self, file: &Path, line: Option<u64>) -> RecordingError {
-        let Self { problem, remedy } = self;
         let line = line.map_or_else(String::new, |line| format!(", line {line}"));
-        RecordingError(format!("{}{line}: {problem}; {remedy}", file.display()))
+        RecordingError(format!("{}{line}: {}", file.display(), self.0))
     }
 }
 
@@ -98,14 +94,6 @@ impl FileLines {
     }
 }
 
-impl Iterator for FileLines {
-    type Item = Result<Line, RecordingError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.read().transpose()
-    }
-}
-
 fn unreadable(error: &std::io::Error) -> Refusal {
     let remedy = match error.kind() {
         std::io::ErrorKind::UnexpectedEof => {
@@ -127,25 +115,24 @@ fn split(bytes: &[u8]) -> Result<(Nanos, &str), Refusal> {
     Ok((time.ok_or_else(not_a_line)?, json.trim_start()))
 }
 
-/// The lines of all files by time; lines of the same time in the order of the files.
-pub struct Lines(Vec<Peekable<FileLines>>);
+/// The lines of all files by time; lines of the same time in the order of the files. Each file is with its next line.
+pub struct Lines(Vec<(FileLines, Option<Line>)>);
 
 impl Lines {
     pub fn open(paths: &[PathBuf]) -> Result<Self, RecordingError> {
-        let open = |(file, path): (usize, &PathBuf)| FileLines::open(path, file).map(Iterator::peekable);
+        let open = |(file, path): (usize, &PathBuf)| {
+            let mut lines = FileLines::open(path, file)?;
+            let first = lines.read()?;
+            Ok((lines, first))
+        };
         paths.iter().enumerate().map(open).collect::<Result<_, _>>().map(Self)
     }
-}
 
-impl Iterator for Lines {
-    type Item = Result<Line, RecordingError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        // An error comes at once.
-        let time = |line: &Self::Item| line.as_ref().map_or(0, |line| line.time);
-        let heads = self.0.iter_mut().enumerate();
-        let (_, file) = heads.filter_map(|(file, lines)| Some((time(lines.peek()?), file))).min()?;
-        self.0[file].next()
+    pub fn read(&mut self) -> Result<Option<Line>, RecordingError> {
+        let unfinished = self.0.iter_mut().filter(|(_, next)| next.is_some());
+        let earliest = unfinished.min_by_key(|(_, next)| next.as_ref().map(|line| line.time));
+        let Some((lines, next)) = earliest else { return Ok(None) };
+        Ok(std::mem::replace(next, lines.read()?))
     }
 }
 
@@ -176,7 +163,8 @@ mod tests {
         let plain = [line(1, "a1"), "\n".to_owned(), line(5, "a2"), line(2, "a3")].concat();
         let zipped = [line(2, "b1"), line(5, "b2")].concat();
         let paths = [write(&folder, "a.txt", plain.as_bytes()), write(&folder, "b.gz", &gzip(&zipped))];
-        let lines: Vec<Line> = Lines::open(&paths).expect("opened").map(|line| line.expect("a line")).collect();
+        let mut lines = Lines::open(&paths).expect("opened");
+        let lines: Vec<Line> = std::iter::from_fn(|| lines.read().expect("a line")).collect();
         let order: Vec<&str> = lines.iter().map(|line| &line.json[6..8]).collect();
         assert_eq!(order, ["a1", "b1", "a2", "a3", "b2"]);
         let last = lines.iter().find(|line| line.json.contains("a3")).expect("a3");
@@ -194,7 +182,7 @@ mod tests {
             "\u{feff}1750000000000000000 {}",
         ] {
             let refusal = split(text.as_bytes()).expect_err(text);
-            assert!(refusal.problem.contains("receive time in nanoseconds"), "{text}");
+            assert!(refusal.0.contains("receive time in nanoseconds"), "{text}");
         }
     }
 
@@ -204,7 +192,8 @@ mod tests {
         let text: String = (0..5_000).map(|n: i64| format!("{} {{\"n\":{}}}\n", T + n, n * 7_919 % 5_003)).collect();
         let whole = gzip(&text);
         let path = write(&folder, "torn.gz", &whole[..whole.len() / 2]);
-        let error = Lines::open(&[path]).expect("opened").find_map(Result::err).expect("an error");
+        let mut lines = Lines::open(&[path]).expect("opened");
+        let error = std::iter::repeat_with(|| lines.read()).find_map(Result::err).expect("an error");
         assert!(error.to_string().contains("torn.gz, line "), "{error}");
         assert!(error.to_string().contains("remove the last line"), "{error}");
     }

@@ -1,22 +1,6 @@
 //! The replay mode: recorded messages are sent again as they were received, and REST answers from the state they make.
-//!
-//! A recording is one or more files, plain or gzipped, with one message per line: `<receive_ns> <json>`. Lines are
-//! - messages of combined streams, `{"stream":…,"data":…}`, of `depth`, `depth@100ms`, `trade`, `aggTrade`,
-//!   `bookTicker` and `kline_<interval>`;
-//! - answers of `GET /api/v3/depth`, with `"symbol"` added where a file has several symbols;
-//! - answers of `GET /api/v3/exchangeInfo`, needed where a symbol's assets cannot be read off its name;
-//! - answers to `SUBSCRIBE`, which are skipped.
-//!
-//! Every symbol needs depth updates and a snapshot taken within ten seconds of its first message, and no trade between
-//! two others may be missing. Anything else is refused before the exchange opens, with the file, the line, the problem
-//! and what to record instead.
-//!
-//! What is played:
-//! - The replay begins with the first subscription to a symbol's stream, or with `/sim/start`; until then the clock
-//!   stands at the first line. At the end the clock stops, and the state stays.
-//! - Recorded streams are passed on byte for byte. Other streams are derived from the state.
-//! - Books begin with the first snapshot. After a gap in the update ids depth answers 503 until the next snapshot.
-//! - Candles, tickers and averages are made from trades. Of the time before the first message there are none.
+//! docs/markets.md says what a recording is, and what is refused before the exchange opens. Until the first subscription to
+//! a symbol the clock stands at the first line; at the end it stops, and the state stays.
 
 mod book;
 mod contents;

@@ -84,10 +84,7 @@ impl Player {
         }
         // Nothing is known of later times: derived streams send what is left, and the clock stops.
         let millis = at / 1_000_000;
-        for instrument in self.markets.instruments.values() {
-            lock(instrument).market.publish_remaining(&self.markets.hub, millis);
-        }
-        self.markets.publish_all_tickers(millis);
+        self.publish_due(millis, true);
         self.markets.clock.set(at, 0.0);
         progress.state().finished = true;
     }
@@ -95,13 +92,17 @@ impl Player {
     /// Sends the derived streams that are due at `boundary`.
     async fn pass(&self, boundary: Millis) {
         self.wait_until(boundary.saturating_mul(1_000_000)).await;
-        for instrument in self.markets.instruments.values() {
-            lock(instrument).market.publish_boundary(&self.markets.hub, boundary);
-        }
-        if boundary % SECOND == 0 {
-            self.markets.publish_all_tickers(boundary);
-        }
+        self.publish_due(boundary, false);
         tokio::task::yield_now().await;
+    }
+
+    fn publish_due(&self, at: Millis, is_end: bool) {
+        for instrument in self.markets.instruments.values() {
+            lock(instrument).market.publish_due(&self.markets.hub, at, is_end);
+        }
+        if is_end || at % SECOND == 0 {
+            self.markets.publish_all_tickers(at);
+        }
     }
 
     async fn wait_until(&self, at: Nanos) {
@@ -133,11 +134,11 @@ impl Player {
         }
         let Some(stream) = stream else { return };
         if !is_diff {
-            hub.publish(stream.symbol, stream.kind, || Some(stream.data.to_owned()));
+            hub.publish(stream.name, || Some(stream.data.to_owned()));
             return;
         }
-        hub.publish_diff(stream.symbol, stream.kind, || stream.data.to_owned());
-        if self.is_at_full_speed() && hub.has_listeners(stream.symbol, stream.kind) {
+        hub.publish_diff(stream.name, || stream.data.to_owned());
+        if self.is_at_full_speed() && hub.has_listeners(stream.name) {
             self.offer_snapshot(symbol).await;
         }
     }
@@ -173,8 +174,9 @@ fn read_ahead(files: Vec<PathBuf>) -> mpsc::Receiver<Line> {
     let (sender, receiver) = mpsc::channel(LINES_AHEAD);
     tokio::task::spawn_blocking(move || {
         let read = || -> Result<(), RecordingError> {
-            for line in Lines::open(&files)? {
-                if sender.blocking_send(line?).is_err() {
+            let mut lines = Lines::open(&files)?;
+            while let Some(line) = lines.read()? {
+                if sender.blocking_send(line).is_err() {
                     break;
                 }
             }

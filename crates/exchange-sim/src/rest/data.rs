@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::api::error::ApiError;
 use crate::api::params::Params;
-use crate::faults::Countdown;
+use crate::faults::Fault;
 use crate::interval::{Interval, Millis};
 use crate::lock::lock;
 use crate::market::candles::Range;
@@ -25,7 +25,7 @@ pub fn depth(venue: &Venue, params: &Params) -> Result<String, ApiError> {
     if let Some(replay) = &venue.replay {
         replay.note_snapshot(&market.symbol.name);
     }
-    Ok(match venue.markets.faults.take(&Countdown::StaleSnapshot) {
+    Ok(match venue.markets.faults.take(|fault| matches!(fault, Fault::StaleSnapshots { .. })) {
         true => market.origin.json(limit, limit),
         false => depth,
     })
@@ -60,7 +60,7 @@ pub fn aggregates(venue: &Venue, params: &Params) -> Answer {
     let (start, end) = params.times()?;
     // Clients ask in the exchange's time, which a fault may have shifted.
     let hub = &venue.markets.hub;
-    let [start, end] = [start, end].map(|time| time.map(|time| time.saturating_sub(hub.skew())));
+    let [start, end] = [start, end].map(|time| time.map(|time| time.saturating_sub(hub.faults.skew())));
     params.finish()?;
     if from.is_some() && start.or(end).is_some() {
         return Err(ApiError::invalid_combination());

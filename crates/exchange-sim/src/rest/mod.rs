@@ -15,13 +15,13 @@ use axum::response::Response;
 use futures::StreamExt as _;
 use serde_json::{Value, json};
 
-use crate::account;
 use crate::api::error::ApiError;
 use crate::api::params::Params;
 use crate::api::{Request, check_time_unit};
-use crate::faults::Countdown;
+use crate::faults::Fault;
+use crate::lock::lock;
 use crate::venue::Venue;
-use crate::weight::Verdict;
+use crate::weight::Refusal;
 
 pub async fn serve(
     State(venue): State<Arc<Venue>>,
@@ -33,9 +33,6 @@ pub async fn serve(
 ) -> Response {
     let faults = &venue.markets.faults;
     venue.count(|counts| counts.add_request(format!("/api/v3/{endpoint}")));
-    if faults.refuses_connections() {
-        return cut_off();
-    }
     // An order is executed even if its answer is delayed: clients have to cope with that.
     let is_read = method == Method::GET;
     let delay = faults.delay();
@@ -47,9 +44,12 @@ pub async fn serve(
     let header = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let params = check_time_unit(header("x-mbx-time-unit")).and_then(|()| Params::parse(&query, &body));
     let weight = params.as_ref().map_or(1, |params| weights::weight(&endpoint, params));
-    let (verdict, used) = venue.meter.charge(weight, venue.meter_clock.millis());
+    let (charged, used) = {
+        let mut meter = lock(&venue.meter);
+        (meter.charge(&venue.limits, weight, venue.meter_clock.millis()), meter.used)
+    };
     venue.count(|counts| counts.weight += u64::from(weight));
-    let answer = rejection(&venue, verdict, &endpoint).and(params).and_then(|params| {
+    let answer = rejection(&venue, charged, &endpoint).and(params).and_then(|params| {
         let request = Request {
             method: &method,
             endpoint: &endpoint,
@@ -68,52 +68,41 @@ pub async fn serve(
 }
 
 /// Organic rejections come before injected ones.
-fn rejection(venue: &Venue, verdict: Verdict, endpoint: &str) -> Result<(), ApiError> {
-    let faults = &venue.markets.faults;
-    match verdict {
-        Verdict::OverLimit(retry_after_secs) => {
-            venue.count(|counts| counts.organic_429 += 1);
-            Err(ApiError::rejected(429, Some(retry_after_secs)))
+fn rejection(venue: &Venue, charged: Result<(), Refusal>, endpoint: &str) -> Result<(), ApiError> {
+    let (status, retry_after_secs) = match charged {
+        Err((status, retry_after_secs)) => {
+            venue.count(|counts| match status {
+                418 => counts.organic_418 += 1,
+                _ => counts.organic_429 += 1,
+            });
+            (status, Some(retry_after_secs))
         }
-        Verdict::Banned(retry_after_secs) => {
-            venue.count(|counts| counts.organic_418 += 1);
-            Err(ApiError::rejected(418, Some(retry_after_secs)))
-        }
-        Verdict::Within => {
-            let rejection = match faults.take(&Countdown::Endpoint(endpoint.to_owned())) {
-                true => Some(ApiError::rejected(503, None)),
-                false => faults
-                    .take_rejection()
-                    .map(|rejection| ApiError::rejected(rejection.status, rejection.retry_after_secs)),
-            };
-            let Some(rejection) = rejection else { return Ok(()) };
+        Ok(()) => {
+            let Some(injected) = venue.markets.faults.take_rejection(endpoint) else { return Ok(()) };
             venue.count(|counts| counts.injected_rejections += 1);
-            Err(rejection)
+            injected
         }
-    }
+    };
+    Err(ApiError::rejected(status, retry_after_secs))
 }
 
-/// The table of endpoints.
+/// The table of endpoints that need no key.
 fn dispatch(venue: &Venue, request: &Request<'_>) -> Result<String, ApiError> {
     let (markets, params) = (&venue.markets, &request.params);
-    let is_signed = account::ENDPOINTS.contains(&request.endpoint);
-    if !is_signed && request.method != Method::GET {
-        return Err(ApiError::no_such_path());
-    }
-    let answer: Result<Value, ApiError> = match request.endpoint {
-        _ if is_signed => venue.accounts.dispatch(markets, request),
-        "depth" => return data::depth(venue, params),
-        "ping" => params.finish().map(|()| json!({})),
-        "time" => params.finish().map(|()| json!({"serverTime": markets.server_time()})),
-        "exchangeInfo" => tickers::exchange_info(venue, params),
-        "trades" => data::trades(venue, params),
-        "aggTrades" => data::aggregates(venue, params),
-        "klines" => data::klines(venue, params),
-        "avgPrice" => data::average_price(venue, params),
-        "ticker/24hr" => tickers::day(venue, params),
-        "ticker/price" => tickers::price(venue, params),
-        "ticker/bookTicker" => tickers::book_ticker(venue, params),
-        _ => Err(ApiError::no_such_path()),
+    let endpoint = (request.method == Method::GET).then_some(request.endpoint);
+    let answer: Result<Value, ApiError> = match endpoint {
+        Some("depth") => return data::depth(venue, params),
+        Some("ping") => params.finish().map(|()| json!({})),
+        Some("time") => params.finish().map(|()| json!({"serverTime": markets.server_time()})),
+        Some("exchangeInfo") => tickers::exchange_info(venue, params),
+        Some("trades") => data::trades(venue, params),
+        Some("aggTrades") => data::aggregates(venue, params),
+        Some("klines") => data::klines(venue, params),
+        Some("avgPrice") => data::average_price(venue, params),
+        Some("ticker/24hr") => tickers::day(venue, params),
+        Some("ticker/price") => tickers::price(venue, params),
+        Some("ticker/bookTicker") => tickers::book_ticker(venue, params),
+        _ => venue.accounts.dispatch(markets, request),
     };
     answer.map(|answer| answer.to_string())
 }
@@ -126,10 +115,10 @@ fn respond(venue: &Venue, answer: Result<String, ApiError>, used_weight: u32) ->
     };
     let text = answer.unwrap_or_else(|error| error.body());
     let length = text.len();
-    let is_half = faults.take(&Countdown::HalfAnswer);
+    let is_half = faults.take(|fault| matches!(fault, Fault::HalfAnswers { .. }));
     let body = if is_half {
         half_of(&text)
-    } else if faults.take(&Countdown::GarbageAnswer) {
+    } else if faults.take(|fault| matches!(fault, Fault::GarbageAnswers { .. })) {
         Body::from("<html><body>\u{0}this is not JSON")
     } else {
         Body::from(text)
@@ -148,12 +137,6 @@ fn respond(venue: &Venue, answer: Result<String, ApiError>, used_weight: u32) ->
         headers.insert(header::CONTENT_LENGTH, HeaderValue::from(length));
     }
     response
-}
-
-/// Ends a connection that was open before new ones were refused.
-fn cut_off() -> Response {
-    let error = Err::<Bytes, _>(std::io::Error::other("refused by a fault"));
-    Response::new(Body::from_stream(futures::stream::once(std::future::ready(error))))
 }
 
 /// Half of a body and then an error, which ends the connection.

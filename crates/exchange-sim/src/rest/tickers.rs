@@ -36,7 +36,7 @@ fn require_trades(market: &Market) -> Result<(), ApiError> {
 }
 
 pub fn day(venue: &Venue, params: &Params) -> Answer {
-    let (now, skew) = (venue.markets.now(), venue.markets.hub.skew());
+    let (now, skew) = (venue.markets.now(), venue.markets.faults.skew());
     for_each(venue, params, |market| {
         require_trades(market)?;
         Ok(market.ticker(now, skew).rest())

@@ -57,41 +57,27 @@ pub fn well_known() -> Vec<Listing> {
     ROWS.into_iter().map(listing).collect()
 }
 
-/// Quiet symbols with invented names, to make the list long.
+/// Quiet symbols with invented names, to make the list long. Prices and steps are those of the well-known ones.
 pub fn extra(count: usize, seed: u64) -> Vec<Listing> {
-    (0..count).map(|index| extra_listing(index, seed)).collect()
-}
-
-fn extra_listing(index: usize, seed: u64) -> Listing {
     const QUOTES: [&str; 3] = ["USDT", "USDC", "FDUSD"];
-    let mut random = fastrand::Rng::with_seed(seed ^ 0x9e37_79b9_7f4a_7c15u64.wrapping_mul(index as u64 + 1));
-    let base = extra_base(index / QUOTES.len());
-    // Prices from 0.001 to 1,000, evenly by their logarithm, of four or five digits.
-    let exponent = random.i32(-3..3);
-    let tick: Price = 10i64.pow((exponent + 5) as u32);
-    let price = tick * random.i64(1_000..10_000);
-    let step: Quantity = (UNIT * UNIT / i128::from(tick) / 10_000).clamp(1, UNIT);
-    let grid = (tick, round_step(step, tick));
-    Listing {
-        symbol: symbol(&base, QUOTES[index % QUOTES.len()], Status::Trading, grid),
-        price,
-        typical_order: i128::from(random.u32(20..200)) * UNIT,
-        market_share: QUIET_SHARE * f64::from(random.u32(1..10)),
-    }
+    let mut random = fastrand::Rng::with_seed(seed);
+    let models = well_known();
+    let mut listing = |index: usize| {
+        let model = models[index % models.len()].clone();
+        let grid = (model.symbol.tick, model.symbol.step);
+        Listing {
+            symbol: symbol(&extra_base(index / QUOTES.len()), QUOTES[index % QUOTES.len()], Status::Trading, grid),
+            typical_order: i128::from(random.u32(20..200)) * UNIT,
+            market_share: QUIET_SHARE * f64::from(random.u32(1..10)),
+            ..model
+        }
+    };
+    (0..count).map(&mut listing).collect()
 }
 
 fn symbol(base: &str, quote: &str, status: Status, grid: (Price, Quantity)) -> Symbol {
     let min_notional = if quote == "BTC" { UNIT / 10_000 } else { 5 * UNIT };
     Symbol { status, min_notional: Some(min_notional), ..Symbol::new(&format!("{base}{quote}"), base, quote, grid) }
-}
-
-/// A power of ten whose product with the tick is exact on the wire.
-fn round_step(step: Quantity, tick: Price) -> Quantity {
-    let mut rounded: Quantity = 1;
-    while rounded < step || i128::from(tick) * rounded % UNIT != 0 {
-        rounded *= 10;
-    }
-    rounded
 }
 
 /// `AAAQX`, `AABQX`, …: no coin has a name like that.

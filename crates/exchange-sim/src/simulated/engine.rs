@@ -78,7 +78,7 @@ impl Engine {
                 self.act(market, hub, acts_at);
                 self.pause();
             } else {
-                market.publish_boundary(hub, self.next_boundary);
+                market.publish_due(hub, self.next_boundary, false);
                 self.next_boundary += FAST;
             }
         }

@@ -1,6 +1,5 @@
 //! One stream connection: messages out, requests in, pings, and its end after a day.
 
-use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,8 +11,8 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-use super::request::{self, Method, Refusal, Request};
-use crate::faults::Countdown;
+use super::request::{self, Method, Request};
+use crate::faults::Fault;
 use crate::hub::Subscriber;
 use crate::venue::Venue;
 
@@ -31,8 +30,8 @@ struct Connection {
     streams: IndexSet<String>,
     /// When the messages of the last second came.
     received: Vec<Instant>,
-    /// Pings without an answer, oldest first.
-    unanswered: VecDeque<(Bytes, Instant)>,
+    /// When the first ping since the last pong was sent.
+    unanswered_since: Option<Instant>,
 }
 
 pub async fn run(venue: Arc<Venue>, socket: WebSocket, streams: Vec<String>, combined: bool) {
@@ -43,7 +42,7 @@ pub async fn run(venue: Arc<Venue>, socket: WebSocket, streams: Vec<String>, com
         subscriber,
         streams: IndexSet::new(),
         received: Vec::new(),
-        unanswered: VecDeque::new(),
+        unanswered_since: None,
     };
     connection.subscribe(streams);
     let (cut, stopping) = (connection.subscriber.cut.clone(), connection.venue.stopping.clone());
@@ -53,7 +52,7 @@ pub async fn run(venue: Arc<Venue>, socket: WebSocket, streams: Vec<String>, com
         () = stopping.cancelled() => {}
         _ = connection.serve(queue) => {}
     }
-    connection.venue.markets.hub.leave(&connection.subscriber, connection.streams.iter());
+    connection.venue.markets.hub.leave(&connection.subscriber);
 }
 
 impl Connection {
@@ -78,10 +77,7 @@ impl Connection {
                     is_announced = true;
                     self.announce_end().await?;
                 }
-                () = &mut end => {
-                    if !is_announced {
-                        self.announce_end().await?;
-                    }
+                () = &mut end, if is_announced => {
                     return self.close(close_code::AWAY, "the connection reached its maximum age").await;
                 }
             }
@@ -103,7 +99,7 @@ impl Connection {
         if faults.is_silent() {
             return Ok(());
         }
-        let message = match faults.take(&Countdown::GarbageMessage) {
+        let message = match faults.take(|fault| matches!(fault, Fault::GarbageMessages { .. })) {
             true => Utf8Bytes::from_static(GARBAGE),
             false => message,
         };
@@ -141,14 +137,10 @@ impl Connection {
         if self.venue.markets.faults.is_silent() {
             return Ok(());
         }
-        let now = Instant::now();
-        let oldest = self.unanswered.front();
-        if oldest.is_some_and(|(_, sent)| now - *sent >= pong_within) {
+        if self.unanswered_since.get_or_insert_with(Instant::now).elapsed() >= pong_within {
             return self.close(close_code::POLICY, "no pong came in time").await;
         }
-        let payload = Bytes::from(self.venue.markets.now().to_string());
-        self.unanswered.push_back((payload.clone(), now));
-        self.send(Message::Ping(payload)).await
+        self.send(Message::Ping(Bytes::from(self.venue.markets.now().to_string()))).await
     }
 
     async fn receive(&mut self, message: Message) -> Result<(), Closed> {
@@ -157,10 +149,8 @@ impl Connection {
         }
         match message {
             Message::Text(text) => self.handle_request(text.as_str()).await,
-            Message::Pong(payload) => {
-                if let Some(at) = self.unanswered.iter().position(|(sent, _)| *sent == payload) {
-                    self.unanswered.drain(..=at);
-                }
+            Message::Pong(_) => {
+                self.unanswered_since = None;
                 Ok(())
             }
             // The WebSocket library answers pings.
@@ -180,29 +170,28 @@ impl Connection {
     async fn handle_request(&mut self, text: &str) -> Result<(), Closed> {
         let request = match request::parse(text) {
             Ok(request) => request,
-            Err(refusal) => return self.send_text(refusal.json()).await,
+            Err(refusal) => return self.send_text(refusal).await,
         };
         let faults = &self.venue.markets.faults;
         let is_subscription = request.method == Method::Subscribe;
-        if is_subscription && faults.take(&Countdown::RefusedSubscription) {
-            let refusal = Refusal::invalid(request.id, "refused by a fault");
-            return self.send_text(refusal.json()).await;
+        if is_subscription && faults.take(|fault| matches!(fault, Fault::RefuseSubscriptions { .. })) {
+            return self.send_text(request::invalid(&request.id, "refused by a fault")).await;
         }
-        if is_subscription && faults.take(&Countdown::IgnoredSubscription) {
+        if is_subscription && faults.take(|fault| matches!(fault, Fault::IgnoreSubscriptions { .. })) {
             return Ok(());
         }
-        let answer = self.execute(request).unwrap_or_else(|refusal| refusal.json());
+        let answer = self.execute(request);
         self.send_text(answer).await
     }
 
-    fn execute(&mut self, request: Request) -> Result<String, Refusal> {
+    fn execute(&mut self, request: Request) -> String {
         let Request { method, params, id } = request;
         let mut result = Value::Null;
         match method {
             Method::Subscribe => {
                 let new = params.iter().filter(|name| !self.streams.contains(*name)).count();
                 if self.streams.len() + new > self.venue.limits.streams_per_connection {
-                    return Err(Refusal::invalid(id, "too many streams on one connection"));
+                    return request::invalid(&id, "too many streams on one connection");
                 }
                 self.subscribe(params);
             }
@@ -215,7 +204,7 @@ impl Connection {
             }
             Method::ListSubscriptions => result = json!(self.streams),
         }
-        Ok(json!({"result": result, "id": id}).to_string())
+        json!({"result": result, "id": id}).to_string()
     }
 
     fn subscribe(&mut self, streams: Vec<String>) {

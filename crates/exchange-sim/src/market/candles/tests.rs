@@ -28,7 +28,7 @@ fn opens(candles: &Candles, range: &Range) -> Vec<Millis> {
 
 #[test]
 fn candle_holds_its_trades() {
-    let candle = sample().at("1m".parse().expect("an interval"), 60_000, 0).expect("a candle");
+    let candle = sample().at("1m".parse().expect("an interval"), 60_000).expect("a candle");
     assert_eq!((candle.open, candle.high, candle.low, candle.close), (100, 110, 90, 110));
     assert_eq!((candle.volume, candle.trades, candle.buy_volume), (6, 3, 5));
     assert_eq!((candle.quote_volume, candle.buy_quote_volume), (620, 530));
@@ -36,7 +36,7 @@ fn candle_holds_its_trades() {
 
 #[test]
 fn quiet_minute_is_flat_at_last_price() {
-    let candle = sample().at("1m".parse().expect("an interval"), 120_000, 0).expect("a candle");
+    let candle = sample().at("1m".parse().expect("an interval"), 120_000).expect("a candle");
     assert_eq!((candle.open, candle.close, candle.volume, candle.trades), (110, 110, 0, 0));
 }
 
@@ -54,7 +54,7 @@ fn start_gives_oldest_and_end_gives_newest() {
 #[test]
 fn long_candles_sum_short_ones() {
     let candles = sample();
-    let hour = candles.at("1h".parse().expect("an interval"), 0, 0).expect("a candle");
+    let hour = candles.at("1h".parse().expect("an interval"), 0).expect("a candle");
     let minutes = candles.range(&range("1m", Some(0), None, 100), NOW);
     assert_eq!(hour.volume, minutes.iter().map(|(candle, _)| candle.volume).sum::<i128>());
     assert_eq!((hour.open, hour.close, hour.high, hour.low), (100, 105, 110, 90));
