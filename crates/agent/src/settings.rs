@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::config::ToolAccess;
+
 #[derive(Clone)]
 pub struct Settings {
     /// An OpenAI-compatible endpoint, without `/chat/completions`.
@@ -28,6 +30,8 @@ pub struct Settings {
     pub request_timeout: Duration,
     /// Timeout of a whole turn.
     pub turn_timeout: Duration,
+    /// Which of its tools the agent may use.
+    pub tools: ToolAccess,
     /// Added to the built-in instructions.
     pub instructions: Option<String>,
 }

@@ -15,6 +15,16 @@ pub async fn run(service: &Service, tool: &Registered<'_>, args: JsonObject, cx:
     run_checked(service, tool.tool(), || tool.prepare(args), cx).await
 }
 
+/// What to ask the user before a destructive call runs.
+pub(crate) async fn question(tool: &Registered<'_>, args: JsonObject, cx: &CallContext) -> Result<Option<String>> {
+    admit(tool.tool(), cx)?;
+    let asked = match tool.prepare(args) {
+        Ok(args) => tool.tool().question(&args, cx).await,
+        Err(error) => Err(error),
+    };
+    asked.map_err(|error| coded(&**tool.tool(), error))
+}
+
 /// Runs a tool of another server, which checks its arguments itself.
 pub(crate) async fn run_foreign(
     service: &Service,
@@ -39,13 +49,17 @@ async fn run_checked(
         Ok(args) => bounded(service, tool, args, cx).await,
         Err(error) => Err(error),
     };
-    let outcome = outcome.map_err(|error| match tool.error_code(error.kind()) {
-        Some(code) => error.coded(code),
-        None => error,
-    });
+    let outcome = outcome.map_err(|error| coded(&**tool, error));
     let elapsed = service.clock.monotonic().saturating_duration_since(started);
     record(&tool.spec().name, cx, elapsed, &outcome);
     outcome
+}
+
+fn coded(tool: &dyn Tool, error: Error) -> Error {
+    match tool.error_code(error.kind()) {
+        Some(code) => error.coded(code),
+        None => error,
+    }
 }
 
 /// Whether a caller has to sign in, or to be allowed more, to call a tool.
