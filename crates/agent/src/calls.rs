@@ -26,8 +26,8 @@ const MAX_CALLS_PER_ROUND: usize = 16;
 const MAX_ID_BYTES: usize = 64;
 /// No tool has a longer name.
 const MAX_NAME_CHARS: usize = 64;
-/// Calls in the trace of a turn, and ids of each.
-const MAX_TRACED_CALLS: usize = 16;
+/// The trace of a turn, and the ids of each call in it.
+const MAX_TRACE_CHARS: usize = 1000;
 const MAX_TRACED_IDS: usize = 5;
 
 const DECLINED: &str = "NOT DONE: the user declined. Do not call this again unless they ask for it anew.";
@@ -142,7 +142,7 @@ impl<'a> Caller<'a> {
     }
 
     pub(crate) fn into_work(self) -> Work {
-        let trace = trace(&self.done);
+        let trace = trace(&self.done, &self.tools);
         // A question to the user is Tribune's own: the model claims nothing in it.
         let looked_up = !self.held.is_empty() || self.done.iter().any(|outcome| outcome.summary.success);
         let mut citations = Vec::new();
@@ -162,7 +162,7 @@ impl<'a> Caller<'a> {
         self.run(calls, undecided, cx).await
     }
 
-    /// Runs the held calls that the user confirmed.
+    /// Runs the held calls that the user confirmed, and tells the model of those that they declined.
     pub(crate) async fn decided(&mut self, decided: Vec<Decided>, cx: &CallContext) -> Vec<AnsweredCall> {
         let call = |Decided { call, .. }: &Decided| Call {
             name: call.tool.clone(),
@@ -388,8 +388,8 @@ fn signature(tool: &str, arguments: &JsonObject) -> String {
     format!("{tool} {arguments}")
 }
 
-/// The calls of a turn, without what they were about.
-fn trace(done: &[Outcome]) -> String {
+/// The calls of a turn to these tools, without what they were about.
+fn trace(done: &[Outcome], tools: &ToolSet) -> String {
     let line = |outcome: &Outcome| {
         let ended = match &outcome.summary {
             summary if summary.success => "done",
@@ -400,11 +400,9 @@ fn trace(done: &[Outcome]) -> String {
         let ids = if outcome.ids.is_empty() { String::new() } else { format!(" ({})", outcome.ids.join(", ")) };
         format!("{}: {ended}{ids}", outcome.summary.tool)
     };
-    let mut lines: Vec<String> = done.iter().take(MAX_TRACED_CALLS).map(line).collect();
-    if done.len() > MAX_TRACED_CALLS {
-        lines.push(format!("and {} more", done.len() - MAX_TRACED_CALLS));
-    }
-    lines.join("; ")
+    // The name of a tool that does not exist is any text.
+    let known = done.iter().filter(|outcome| tools.find(&outcome.summary.tool).is_some());
+    clip(&known.map(line).collect::<Vec<_>>().join("; "), MAX_TRACE_CHARS)
 }
 
 fn out_of_time() -> Error {

@@ -316,7 +316,7 @@ async fn model_sees_traces_of_earlier_calls() {
     let letter = json!({"to": "canary"}).to_string();
     let chat = Chat::new([
         says("Hello."),
-        calls(&[("list_tasks", "{\"secret\":\"canary\"}"), ("fail", "{}"), ("send_letter", &letter)]),
+        calls(&[("list_tasks", "{\"secret\":\"canary\"}"), ("fail", "{}"), ("canary", "{}"), ("send_letter", &letter)]),
         says("Not asked."),
     ])
     .await;
