@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tribune_core::environment::{Secret, check_range, is_http_url};
 use tribune_core::{Error, Result};
 
-use crate::settings::Settings;
+use crate::settings::{Settings, ToolAccess};
 
 /// `[agent]`. `Server` is the type of `[[agent.servers]]`; the crate that connects to them defines it.
 #[derive(Debug, Clone, Deserialize)]
@@ -30,16 +30,6 @@ pub struct Config<Server> {
     pub instructions: Option<String>,
     #[serde(bound(deserialize = "Server: Deserialize<'de>"))]
     pub servers: Vec<Server>,
-}
-
-/// `tools` in the configuration.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum ToolAccess {
-    #[default]
-    All,
-    /// Only tools that change nothing.
-    Read,
 }
 
 impl<Server> Default for Config<Server> {

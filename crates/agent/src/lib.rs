@@ -36,8 +36,8 @@ pub mod turn;
 
 pub use agent::{Accepted, Agent};
 pub use chat::{ChatAnswer, ChatRequest, Citation, Confirmation, Event, Events, ToolCallSummary};
-pub use config::{Config, ToolAccess};
+pub use config::Config;
 pub use metrics::METRICS;
-pub use settings::Settings;
+pub use settings::{Settings, ToolAccess};
 pub use toolbox::{ToolSet, Toolbox};
 pub use turn::Turn;

@@ -45,6 +45,8 @@ fn begins_with_json_call(answer: &str, line: &str, tools: &ToolSet) -> bool {
 fn is_call(value: &Value, tools: &ToolSet) -> bool {
     match value {
         Value::Array(calls) => !calls.is_empty() && calls.iter().all(|call| is_call(call, tools)),
+        // What a tool is, not a call of it.
+        Value::Object(fields) if fields.contains_key("description") => false,
         Value::Object(fields) => {
             let nested = ["function", "tool_calls", "tool_call", "function_call"];
             let has = |names: &[&str]| names.iter().any(|name| fields.contains_key(*name));
@@ -120,6 +122,7 @@ mod tests {
             "[The note](https://example.org/note) says so.",
             r#"{"name": "Ann", "arguments": {}}"#,
             r#"{"name": "delete_task", "description": "deletes a task"}"#,
+            r#"[{"type": "function", "function": {"name": "delete_task", "description": "", "parameters": {}}}]"#,
             "```json\n{\"title\": \"Buy milk\"}\n```",
             "A model writes `<tool_call>` before a call.",
             "[] {} <b>",

@@ -2,7 +2,17 @@
 
 use std::time::Duration;
 
-use crate::config::ToolAccess;
+use serde::Deserialize;
+
+/// Which of its tools the agent may use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolAccess {
+    #[default]
+    All,
+    /// Only tools that change nothing.
+    Read,
+}
 
 #[derive(Clone)]
 pub struct Settings {
