@@ -23,6 +23,7 @@ const TASK_TOOLS = {
   list_tasks: [true, false],
   complete_task: [false, false],
   update_task: [false, false],
+  undo_task_update: [false, false],
   delete_task: [false, true],
 };
 
@@ -136,6 +137,8 @@ async function checkTasks(client) {
   assert.equal(structured(await client.call('complete_task', task)).status, 'pending', 'and taken back');
   const changed = structured(await client.call('update_task', { ...task, title: 'Order kohlrabi', priority: 'low' }));
   assert.deepEqual([changed.title, changed.priority], ['Order kohlrabi', 'low'], 'it is changed');
+  assert.equal(structured(await client.call('undo_task_update', task)).title, 'Order kohlrabi seed', 'it is undone');
+  assert.equal(structured(await client.call('undo_task_update', task)).title, 'Order kohlrabi', 'and again');
   const found = structured(await client.call('search', { query: 'kohlrabi task' })).results;
   assert.equal(found[0].id, `task:${added.id}`, 'search finds it');
   assert.equal(structured(await client.call('fetch', { id: found[0].id })).title, 'Order kohlrabi', 'fetch has it');

@@ -29,6 +29,7 @@ TASK_TOOLS = {
     "list_tasks": (True, False, False),
     "complete_task": (False, False, False),
     "update_task": (False, False, False),
+    "undo_task_update": (False, False, False),
     "delete_task": (False, True, False),
 }
 
@@ -141,6 +142,10 @@ async def check_tasks(client: Client) -> None:
     expect(done["status"] == "pending", "completing again takes it back", done)
     changed = structured(await client.call("update_task", {**task, "due_date": None, "title": "Order kohlrabi"}))
     expect([changed["title"], changed["due_date"]] == ["Order kohlrabi", None], "it is changed", changed)
+    undone = structured(await client.call("undo_task_update", task))
+    expect([undone["title"], undone["due_date"]] == [given["title"], given["due_date"]], "it is undone", undone)
+    again = structured(await client.call("undo_task_update", task))
+    expect(again["title"] == "Order kohlrabi", "undone twice, it is changed", again)
     found = structured(await client.call("search", {"query": "kohlrabi task"}))["results"]
     expect(found[0]["id"] == f"task:{added['id']}", "search finds it", found)
     document = structured(await client.call("fetch", {"id": found[0]["id"]}))

@@ -11,8 +11,8 @@
 // | the user's message contains | the model |
 // |---|---|
 // | `water the tomatoes` | calls `add_task {"title": "Water the tomatoes"}`, then says: Done: **Water the tomatoes** is on your list. |
-// | `delete the tomato` | calls `list_tasks {"status": "all"}`, then `delete_task {"task_id": ID}` with the id of the task of that title from the list, then says: Shall I delete **Water the tomatoes**? |
-// | `yes` | calls `list_tasks` and `delete_task` in the same way, then says: It is deleted. |
+// | `delete the tomato` | calls `list_tasks {"status": "all"}`, then `delete_task {"task_id": ID}` with the id of the task of that title from the list |
+// | `Yes: …`, or `No: …` | says: It is deleted. Or: It stays. |
 // | `find beans` | calls `search {"query": "beans"}`, then says: Beans are sown in *April*. |
 // | `break down` | answers 500 to the first 3 requests with that very message (a turn tries 3 times), then says: Here I am again. |
 // | `show me html` | says what HOSTILE below holds, exactly |
@@ -133,14 +133,22 @@ const CHECKS = [
   ['deleting asks first, and a button confirms', async (visit) => {
     const { page } = visit;
     await visit.ask('Delete the tomato task');
-    await visit.answered('Shall I delete');
+    await visit.answered('Delete the task "Water the tomatoes"?');
     assert.match(await page.locator('.answer').last().locator('.tools .waiting').innerText(), /needs your confirmation/);
     await visit.sound('3-confirm');
     await visit.atTasks(() => visit.task('Water the tomatoes').waitFor());
-    await page.getByRole('button', { name: 'Yes', exact: true }).click();
-    await visit.answered('It is deleted');
+    const buttons = page.getByRole('group', { name: 'Delete the task "Water the tomatoes"?' });
+    await buttons.getByRole('button', { name: 'No', exact: true }).click();
+    await visit.answered('It stays');
     assert.equal(await page.locator('.confirm').count(), 0, 'what was answered cannot be answered again');
-    assert.equal(await page.locator('.question p', { hasText: /^Yes$/ }).count(), 1);
+    await visit.ask('Delete the tomato task');
+    await visit.answered('Delete the task "Water the tomatoes"?');
+    await visit.atTasks(() => visit.task('Water the tomatoes').waitFor());
+    await buttons.getByRole('button', { name: 'Yes', exact: true }).click();
+    await visit.answered('It is deleted');
+    assert.equal(await page.locator('.confirm').count(), 0);
+    assert.equal(await page.locator('.question p', { hasText: /^Yes: Delete the task/ }).count(), 1);
+    assert.equal(await page.locator('.answer').last().locator('.unchecked').count(), 0, 'a tool ran');
     await visit.task('Water the tomatoes').waitFor({ state: 'detached' });
   }],
 
@@ -237,6 +245,7 @@ const CHECKS = [
     await visit.answered('Paragraph 40');
     await page.goBack();
     await visit.answered('I heard you');
+    assert.equal(await page.locator('.unchecked').innerText(), 'Nothing was looked up for this answer.');
     assert.equal(await page.locator('.question').count(), 1);
     await page.goto(`${home}?conversation=00000000-0000-4000-8000-000000000000`);
     await page.getByText('This conversation does not exist.').waitFor();

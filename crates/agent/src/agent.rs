@@ -1,15 +1,18 @@
 //! The agent: accepts questions and finds their conversations.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
-use tribune_core::{Clock, Error, Result, UserId, id_of_time};
-use tribune_storage::{ConversationState, ConversationStore};
+use tribune_core::{Clock, Error, ErrorKind, Result, UserId, id_of_time};
+use tribune_storage::{ConversationState, ConversationStore, MAX_PENDING_CALLS, StoredAnswer};
+use uuid::Uuid;
 
-use crate::chat::{ChatAnswer, ChatRequest};
+use crate::chat::{ChatAnswer, ChatRequest, Confirmation};
 use crate::claims::Claims;
+use crate::confirm::{self, Decided, HeldCall, said};
 use crate::model::Model;
 use crate::settings::Settings;
 use crate::turn::{Shared, Turn};
@@ -46,7 +49,7 @@ impl Agent {
 
     /// Checks the request and finds its conversation.
     pub async fn begin(&self, request: ChatRequest, user: &UserId) -> Result<Accepted> {
-        let question = question(&request)?;
+        let mut question = question(&request)?;
         let mut claim = None;
         if let Some(id) = request.request_id {
             claim = self.claims.take(format!("{user} {id}"));
@@ -54,16 +57,15 @@ impl Agent {
                 return Err(Error::unavailable("This request is already in progress; try again in a moment"));
             }
             if let Some(stored) = self.shared.conversations.answer_to(user, &id.to_string()).await? {
-                return Ok(Accepted::Answered(ChatAnswer {
-                    message: stored.answer.content,
-                    conversation_id: stored.conversation,
-                    tool_calls: None,
-                    citations: Vec::new(),
-                }));
+                return self.answered(stored, user).await.map(Accepted::Answered);
             }
         }
         let asked_at = self.shared.clock.now();
         let state = self.find(&request, user, asked_at).await?;
+        let decided = self.decide(&request, state.as_ref(), user, asked_at).await?;
+        if question.is_empty() {
+            question = said(&decided);
+        }
         let state = state.unwrap_or_else(|| ConversationState {
             id: id_of_time(asked_at),
             last_activity: asked_at,
@@ -75,10 +77,64 @@ impl Agent {
             user: user.clone(),
             conversation: state,
             question,
+            decided,
             asked_at,
             request_id: request.request_id,
             _answering: claim,
         }))
+    }
+
+    /// Takes the calls about which the request decides, by their ids or with its whole message.
+    async fn decide(
+        &self,
+        request: &ChatRequest,
+        state: Option<&ConversationState>,
+        user: &UserId,
+        now: Timestamp,
+    ) -> Result<Vec<Decided>> {
+        let word = confirm::decision(&request.message).filter(|_| !request.has_decisions());
+        let ids: Vec<Uuid> = match (word, state) {
+            (Some(_), Some(state)) => {
+                state.pending.iter().filter(|call| call.expires_at > now).map(|call| call.id).collect()
+            }
+            _ => request.confirm.iter().chain(&request.decline).copied().collect(),
+        };
+        if ids.is_empty() {
+            return Ok(Vec::new());
+        }
+        let unknown = || Error::not_found("Unknown confirmation: it was decided, has expired, or never existed");
+        let taken = match state {
+            Some(state) => self.shared.conversations.take_pending(user, state.id, &ids, now).await,
+            None => Err(unknown()),
+        };
+        let taken = match taken {
+            Ok(taken) => taken,
+            // Decided elsewhere meanwhile: the word is a message like any other.
+            Err(error) if error.kind() == ErrorKind::NotFound && word.is_some() => Vec::new(),
+            Err(error) if error.kind() == ErrorKind::NotFound => return Err(unknown()),
+            Err(error) => return Err(error),
+        };
+        let decided = taken.iter().filter_map(|pending| {
+            let confirmed = word.unwrap_or_else(|| request.confirm.contains(&pending.id));
+            HeldCall::read(pending).map(|call| Decided { call, confirmed })
+        });
+        Ok(decided.collect())
+    }
+
+    /// The answer of an earlier request, with what still waits for a decision.
+    async fn answered(&self, stored: StoredAnswer, user: &UserId) -> Result<ChatAnswer> {
+        let state = self.shared.conversations.state(user, stored.conversation, 1).await?;
+        let state = state.filter(|state| state.recent.iter().any(|last| last.id == stored.answer.id));
+        let now = self.shared.clock.now();
+        let pending = state.into_iter().flat_map(|state| state.pending).filter(|call| call.expires_at > now);
+        Ok(ChatAnswer {
+            message: stored.answer.content,
+            conversation_id: stored.conversation,
+            tool_calls: None,
+            confirmations: pending.filter_map(|call| Confirmation::read(&call)).collect(),
+            looked_up: stored.answer.looked_up.unwrap_or_default(),
+            citations: Vec::new(),
+        })
     }
 
     /// The conversation that the question continues; `None` for a new one.
@@ -93,18 +149,37 @@ impl Agent {
             return Ok(None);
         }
         let latest = store.latest(user, recent).await?;
+        if request.has_decisions() {
+            return Ok(latest);
+        }
         Ok(latest.filter(|state| !is_idle(state.last_activity, now, self.shared.settings.idle_after)))
     }
 }
 
-/// The question, trimmed and without NUL characters, which PostgreSQL refuses.
+impl ChatRequest {
+    const fn has_decisions(&self) -> bool {
+        !(self.confirm.is_empty() && self.decline.is_empty())
+    }
+}
+
+/// The question, trimmed and without NUL characters, which PostgreSQL refuses. Empty if the request only decides.
 fn question(request: &ChatRequest) -> Result<String> {
     if request.new_conversation && request.conversation_id.is_some() {
         return Err(Error::invalid_argument("Send either `new_conversation` or `conversation_id`, not both"));
     }
+    let decisions: Vec<&Uuid> = request.confirm.iter().chain(&request.decline).collect();
+    if request.new_conversation && !decisions.is_empty() {
+        return Err(Error::invalid_argument("Send either `new_conversation` or a decision, not both"));
+    }
+    if decisions.iter().collect::<HashSet<_>>().len() < decisions.len() || decisions.len() > MAX_PENDING_CALLS {
+        return Err(Error::invalid_argument(format!(
+            "Send each id once in `confirm` or `decline`, and at most {MAX_PENDING_CALLS}"
+        )));
+    }
     let message = request.message.replace('\0', "");
     let message = message.trim();
     match message.chars().count() {
+        0 if !decisions.is_empty() => Ok(String::new()),
         0 => Err(Error::invalid_argument("The message is empty")),
         1..=MAX_MESSAGE_CHARS => Ok(message.to_owned()),
         chars => Err(Error::invalid_argument(format!(
@@ -123,7 +198,7 @@ mod tests {
     use super::*;
 
     fn request(message: &str) -> ChatRequest {
-        ChatRequest { message: message.into(), conversation_id: None, new_conversation: false, request_id: None }
+        ChatRequest { message: message.into(), ..ChatRequest::default() }
     }
 
     #[test]

@@ -1,18 +1,20 @@
 //! The tool calls of one round: checked in order, run concurrently, answered in order.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use serde_json::Value;
 use tokio::task::JoinSet;
 use tracing::Instrument;
-use tribune_core::{CallContext, CallDisplay, Clock, Error, ErrorKind, JsonObject, Result, ToolOutput, ToolSpec};
+use tribune_core::{CallContext, CallDisplay, Clock, Error, ErrorKind, JsonObject, Result, ToolOutput};
+use tribune_storage::MAX_PENDING_CALLS;
 
 use crate::chat::{Citation, Event, Events, ToolCallSummary};
-use crate::confirm::{Confirmations, MAX_ASKED, MAX_NOTE_BYTES, Verdict};
+use crate::confirm::{Decided, HeldCall, MAX_CALL_BYTES, ask, question};
 use crate::model::reply::{Call, MAX_ARGUMENT_BYTES};
 use crate::results::{
-    MAX_PREVIEW_CHARS, add_citation, collect_citations, done_label, named_objects, preview, running_label,
+    MAX_PREVIEW_CHARS, add_citation, collect_citations, done_label, object_ids, preview, running_label,
 };
 use crate::rounds::AnsweredCall;
 use crate::text::{Beginning, clip, plain};
@@ -24,19 +26,18 @@ const MAX_CALLS_PER_ROUND: usize = 16;
 const MAX_ID_BYTES: usize = 64;
 /// No tool has a longer name.
 const MAX_NAME_CHARS: usize = 64;
-/// Objects of one turn whose titles are remembered, and how much of a title a question shows.
-const MAX_OBJECTS: usize = 500;
-const MAX_OBJECT_CHARS: usize = 80;
+/// The trace of a turn, and the ids of each call in it.
+const MAX_TRACE_CHARS: usize = 1000;
+const MAX_TRACED_IDS: usize = 5;
 
-const CONFIRMATION_NEEDED: &str = "CONFIRMATION NEEDED: nothing has been done, and the user is asked at the end of your \
-    answer. Say what is about to be done. Call this again with the same arguments only if they agree.";
 const DECLINED: &str = "NOT DONE: the user declined. Do not call this again unless they ask for it anew.";
+const REPEATED: &str = "[You made this call already in this turn. It did not run again; this is what it answered.]";
 const TOO_LONG_TO_ASK: &str = "this needs the user's confirmation, and a call of more than 4 KB cannot wait for it; \
     nothing has been done: send less";
 const TOO_MANY_TO_ASK: &str = "this needs the user's confirmation, and 8 calls wait for it already; nothing has been \
     done: ask about those first";
 
-const _: () = assert!(MAX_NOTE_BYTES == 4 * 1024 && MAX_ASKED == 8, "the sentences above say so");
+const _: () = assert!(MAX_CALL_BYTES == 4 * 1024 && MAX_PENDING_CALLS == 8, "the sentences above say so");
 
 /// The outcome of a call.
 #[derive(Debug, Clone, Default)]
@@ -50,42 +51,64 @@ pub(crate) struct Outcome {
     /// Whether the tool only reads.
     pub(crate) read_only: bool,
     pub(crate) citations: Vec<Citation>,
-    /// Ids and titles of the objects in the answer.
-    pub(crate) objects: Vec<(String, String)>,
+    /// Some ids of the objects in the answer.
+    pub(crate) ids: Vec<String>,
 }
 
 /// Runs the tool calls of one turn and keeps their outcomes.
 pub(crate) struct Caller<'a> {
     toolbox: Arc<dyn Toolbox>,
     tools: Arc<ToolSet>,
-    confirmations: Confirmations,
     events: &'a dyn Events,
     clock: Arc<dyn Clock>,
     max_result_chars: usize,
     done: Vec<Outcome>,
-    /// Titles by id, from the answers of this turn.
-    titles: HashMap<String, String>,
+    /// The number of each different call.
+    made: HashMap<String, usize>,
+    /// The calls that the user is asked about now.
+    held: Vec<HeldCall>,
+    /// Whether one of them was confirmed, but now does something else than what the user was asked.
+    has_changed: bool,
 }
 
 /// The tool calls of a turn, for the answer.
 pub(crate) struct Work {
     pub(crate) summaries: Vec<ToolCallSummary>,
     pub(crate) citations: Vec<Citation>,
-    /// Calls that wait for a confirmation.
-    pub(crate) pending: Vec<String>,
+    /// Calls that wait for a decision.
+    pub(crate) held: Vec<HeldCall>,
+    /// What was done, in lines for the model.
+    pub(crate) trace: String,
+    /// Whether a tool answered, so that the answer does not come from the model alone.
+    pub(crate) looked_up: bool,
 }
 
 enum Plan {
-    Run(JsonObject),
+    Start(JsonObject, Permission),
+    /// The call of this number was the same.
+    Repeated(usize),
     Not(Outcome),
 }
 
-type Running = JoinSet<(usize, Result<ToolOutput>)>;
+enum Permission {
+    NotNeeded,
+    /// The call is held unless this is what the user said yes to.
+    Needed(Option<String>),
+}
+
+enum Ended {
+    Answered(ToolOutput),
+    /// It did not run: the user must be asked this.
+    Held(String),
+    /// It did not run, because it cannot succeed.
+    Refused(Error),
+}
+
+type Running = JoinSet<(usize, Result<Ended>)>;
 
 impl<'a> Caller<'a> {
     pub(crate) fn new(
         toolbox: Arc<dyn Toolbox>,
-        confirmations: Confirmations,
         events: &'a dyn Events,
         clock: Arc<dyn Clock>,
         max_result_chars: usize,
@@ -93,12 +116,13 @@ impl<'a> Caller<'a> {
         Self {
             tools: toolbox.tools(),
             toolbox,
-            confirmations,
             events,
             clock,
             max_result_chars,
             done: Vec::new(),
-            titles: HashMap::new(),
+            made: HashMap::new(),
+            held: Vec::new(),
+            has_changed: false,
         }
     }
 
@@ -111,7 +135,16 @@ impl<'a> Caller<'a> {
         self.done.iter()
     }
 
+    /// The question to the user, if calls wait for a decision: the turn ends with it.
+    pub(crate) fn question(&self) -> Option<String> {
+        let again = if self.has_changed { "It has changed since you were asked. " } else { "" };
+        (!self.held.is_empty()).then(|| format!("{again}{}", ask(&self.held)))
+    }
+
     pub(crate) fn into_work(self) -> Work {
+        let trace = trace(&self.done, &self.tools);
+        // A question to the user is Tribune's own: the model claims nothing in it.
+        let looked_up = !self.held.is_empty() || self.done.iter().any(|outcome| outcome.summary.success);
         let mut citations = Vec::new();
         let mut summaries = Vec::with_capacity(self.done.len());
         for outcome in self.done {
@@ -120,91 +153,90 @@ impl<'a> Caller<'a> {
                 add_citation(citation, &mut citations);
             }
         }
-        Work { summaries, citations, pending: self.confirmations.into_asked() }
-    }
-
-    /// What the user is asked to confirm: `Delete the task "Buy milk"?`.
-    pub(crate) fn questions(&self) -> Vec<String> {
-        let mut questions: Vec<String> = Vec::new();
-        for (tool, arguments) in self.confirmations.asked_calls() {
-            let Some(spec) = self.tools.find(&tool) else { continue };
-            let question = self.question(spec, &arguments);
-            if !questions.contains(&question) {
-                questions.push(question);
-            }
-        }
-        questions
-    }
-
-    fn question(&self, spec: &ToolSpec, arguments: &JsonObject) -> String {
-        let confirmation = spec.display.confirmation;
-        let named = confirmation.and_then(|(action, argument)| {
-            let value = arguments.get(argument)?;
-            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            // An id without a title tells a person nothing.
-            let name = plain(self.titles.get(&value).unwrap_or(&value));
-            let is_telling = name.chars().any(char::is_alphanumeric);
-            is_telling.then(|| format!("{action} \"{}\"?", clip(&name, MAX_OBJECT_CHARS)))
-        });
-        named.unwrap_or_else(|| format!("{}?", plain(&spec.title)))
-    }
-
-    /// Whether one of these calls was confirmed by the user.
-    pub(crate) fn uses_yes(&self, calls: &[Call]) -> bool {
-        let uses = |call: &Call| arguments(call).is_ok_and(|given| self.confirmations.uses_yes(&call.name, &given));
-        calls.iter().any(uses)
-    }
-
-    /// See [`Confirmations::lose_yes`].
-    pub(crate) const fn lose_yes(&mut self) {
-        self.confirmations.lose_yes();
+        Work { summaries, citations, held: self.held, trace, looked_up }
     }
 
     /// Runs the calls of one round.
     pub(crate) async fn round(&mut self, calls: Vec<Call>, cx: &CallContext) -> Vec<AnsweredCall> {
+        let undecided = calls.iter().map(|_| None).collect();
+        self.run(calls, undecided, cx).await
+    }
+
+    /// Runs the held calls that the user confirmed, and tells the model of those that they declined.
+    pub(crate) async fn decided(&mut self, decided: Vec<Decided>, cx: &CallContext) -> Vec<AnsweredCall> {
+        let call = |Decided { call, .. }: &Decided| Call {
+            name: call.tool.clone(),
+            arguments: call.arguments.clone(),
+            ..Call::default()
+        };
+        let calls = decided.iter().map(call).collect();
+        let answered = self.run(calls, decided.into_iter().map(Some).collect(), cx).await;
+        self.has_changed = !self.held.is_empty();
+        answered
+    }
+
+    async fn run(&mut self, calls: Vec<Call>, decided: Vec<Option<Decided>>, cx: &CallContext) -> Vec<AnsweredCall> {
         let first = self.done.len();
         let cx = self.context(cx);
         let mut running = Running::new();
-        let mut ended = Vec::with_capacity(calls.len());
-        for (at, call) in calls.iter().enumerate() {
+        let mut ended: Vec<Option<Outcome>> = vec![None; calls.len()];
+        let (mut questions, mut repeats) = (HashMap::new(), HashMap::new());
+        for (at, (call, decided)) in calls.iter().zip(decided).enumerate() {
             self.events.emit(Event::ToolStart {
                 call: first + at,
                 tool: shown_name(call),
                 label: self.tools.find(&call.name).map_or_else(|| shown_name(call), running_label),
             });
-            ended.push(match self.plan(at, call) {
-                Plan::Run(arguments) => {
-                    self.start(&mut running, at, call.name.clone(), arguments, &cx);
-                    None
-                }
-                Plan::Not(outcome) => Some(self.conclude(first + at, call, outcome)),
-            });
+            match self.plan(at, first + at, call, decided) {
+                Plan::Start(arguments, permission) => self.start(&mut running, at, call, arguments, permission, &cx),
+                Plan::Repeated(number) => drop(repeats.insert(at, number)),
+                Plan::Not(outcome) => ended[at] = Some(self.conclude(first + at, call, outcome)),
+            }
         }
         while let Some(joined) = running.join_next().await {
-            let Ok((at, answer)) = joined else { continue };
-            ended[at] = Some(self.conclude(first + at, &calls[at], self.outcome(&calls[at], answer)));
+            let Ok((at, end)) = joined else { continue };
+            let outcome = match end {
+                Ok(Ended::Held(question)) => {
+                    questions.insert(at, question);
+                    continue;
+                }
+                Ok(Ended::Refused(error)) => Outcome::error(&clip(error.message(), self.max_result_chars)),
+                Ok(Ended::Answered(output)) => self.outcome(&calls[at], Ok(output)),
+                Err(error) => self.outcome(&calls[at], Err(error)),
+            };
+            ended[at] = Some(self.conclude(first + at, &calls[at], outcome));
         }
         let ids = distinct_ids(&calls, first);
         let mut answered = Vec::with_capacity(calls.len());
         for (at, ((call, id), end)) in calls.into_iter().zip(ids).zip(ended).enumerate() {
-            let mut outcome = end.unwrap_or_else(|| {
-                let panicked = Error::internal("it stopped unexpectedly");
-                self.conclude(first + at, &call, self.outcome(&call, Err(panicked)))
+            let outcome = end.unwrap_or_else(|| {
+                let outcome = match (repeats.get(&at), questions.remove(&at)) {
+                    (Some(number), _) => self.done[*number].repeated(),
+                    (None, Some(question)) => self.hold(&call, question),
+                    (None, None) => self.outcome(&call, Err(Error::internal("it stopped unexpectedly"))),
+                };
+                self.conclude(first + at, &call, outcome)
             });
-            for (id, title) in std::mem::take(&mut outcome.objects) {
-                if self.titles.len() < MAX_OBJECTS {
-                    self.titles.insert(id, title);
-                }
-            }
-            answered.push(AnsweredCall {
-                id,
-                arguments: echoed(&call),
-                name: shown_name(&call),
-                result: std::mem::take(&mut outcome.result),
-            });
+            let (name, arguments, result) = (shown_name(&call), echoed(&call), outcome.result.clone());
+            answered.push(AnsweredCall { id, name, arguments, result });
             self.done.push(outcome);
         }
+        if self.done[first..].iter().any(|outcome| outcome.ran && !outcome.read_only) {
+            // What was read before may have changed.
+            self.made.retain(|_, number| !self.done[*number].read_only);
+        }
         answered
+    }
+
+    fn hold(&mut self, call: &Call, question: String) -> Outcome {
+        if self.held.len() == MAX_PENDING_CALLS {
+            return Outcome::error(TOO_MANY_TO_ASK);
+        }
+        let (tool, arguments) = (call.name.clone(), call.arguments.clone());
+        self.held.push(HeldCall { tool, arguments, question });
+        let mut outcome = Outcome::not_run("", "needs your confirmation");
+        outcome.summary.needs_confirmation = true;
+        outcome
     }
 
     /// Tools get three quarters of the remaining time, so that the model can still answer.
@@ -213,7 +245,7 @@ impl<'a> Caller<'a> {
         cx.until(now + cx.time_left(now) / 4 * 3)
     }
 
-    fn plan(&mut self, at: usize, call: &Call) -> Plan {
+    fn plan(&mut self, at: usize, number: usize, call: &Call, decided: Option<Decided>) -> Plan {
         if at >= MAX_CALLS_PER_ROUND {
             let most = format!("at most {MAX_CALLS_PER_ROUND} calls run at once; repeat the others afterwards");
             return Plan::Not(Outcome::error(&most));
@@ -227,31 +259,54 @@ impl<'a> Caller<'a> {
             Ok(arguments) => arguments,
             Err(wrong) => return Plan::Not(Outcome::error(wrong)),
         };
-        if !spec.hints.destructive || spec.hints.read_only {
-            return Plan::Run(arguments);
-        }
-        match self.confirmations.decide(&call.name, &arguments) {
-            Verdict::Run => Plan::Run(arguments),
-            Verdict::Ask => {
-                let mut waiting = Outcome::not_run(CONFIRMATION_NEEDED, "needs your confirmation");
-                waiting.summary.needs_confirmation = true;
-                Plan::Not(waiting)
-            }
-            Verdict::Refused => Plan::Not(Outcome::not_run(DECLINED, "not done: you declined")),
-            Verdict::TooLong => Plan::Not(Outcome::error(TOO_LONG_TO_ASK)),
-            Verdict::TooMany => Plan::Not(Outcome::error(TOO_MANY_TO_ASK)),
+        let permission = match spec.hints.destructive && !spec.hints.read_only {
+            true if call.arguments.len() > MAX_CALL_BYTES => return Plan::Not(Outcome::error(TOO_LONG_TO_ASK)),
+            true => Permission::Needed(decided.as_ref().map(|decided| decided.call.question.clone())),
+            false => Permission::NotNeeded,
+        };
+        match self.made.entry(signature(&call.name, &arguments)) {
+            Entry::Occupied(same) => return Plan::Repeated(*same.get()),
+            Entry::Vacant(place) => place.insert(number),
+        };
+        match decided {
+            Some(Decided { confirmed: false, .. }) => Plan::Not(Outcome::not_run(DECLINED, "not done: you declined")),
+            _ => Plan::Start(arguments, permission),
         }
     }
 
-    fn start(&self, running: &mut Running, at: usize, tool: String, arguments: JsonObject, cx: &CallContext) {
-        let toolbox = Arc::clone(&self.toolbox);
+    fn start(
+        &self,
+        running: &mut Running,
+        at: usize,
+        call: &Call,
+        arguments: JsonObject,
+        permission: Permission,
+        cx: &CallContext,
+    ) {
+        let (toolbox, tools, tool) = (Arc::clone(&self.toolbox), Arc::clone(&self.tools), call.name.clone());
         let left = cx.time_left(self.clock.monotonic());
         let mut cx = cx.clone();
         cx.cancel = cx.cancel.child_token();
         let call = async move {
             let _stop_what_it_started = cx.cancel.clone().drop_guard();
-            let answer = tokio::time::timeout(left, toolbox.call(&tool, arguments, &cx)).await;
-            (at, answer.unwrap_or_else(|_| Err(out_of_time())))
+            let work = async {
+                if let Permission::Needed(agreed) = permission
+                    && let Some(spec) = tools.find(&tool)
+                {
+                    let own = match toolbox.question(&tool, arguments.clone(), &cx).await {
+                        Ok(own) => own,
+                        Err(error) => return Ok(Ended::Refused(error)),
+                    };
+                    // Asked again at the last moment: the object may be another one than the user knew.
+                    let question = question(own, spec, &arguments);
+                    if agreed.as_ref() != Some(&question) {
+                        return Ok(Ended::Held(question));
+                    }
+                }
+                toolbox.call(&tool, arguments, &cx).await.map(Ended::Answered)
+            };
+            let ended = tokio::time::timeout(left, work).await;
+            (at, ended.unwrap_or_else(|_| Err(out_of_time())))
         };
         running.spawn(call.in_current_span());
     }
@@ -291,8 +346,6 @@ impl Outcome {
         if !display.is_uncitable {
             collect_citations(&json, &mut citations);
         }
-        let objects = named_objects(&json).take(MAX_OBJECTS);
-        let objects = objects.map(|(id, title)| (id.to_owned(), clip(title, MAX_OBJECT_CHARS)));
         Self {
             summary: ToolCallSummary {
                 success: true,
@@ -303,13 +356,20 @@ impl Outcome {
             ran: true,
             read_only: false,
             citations,
-            objects: objects.collect(),
+            ids: object_ids(&json).take(MAX_TRACED_IDS).map(str::to_owned).collect(),
         }
     }
 
     /// A call that did not run because of the model's input.
     fn error(message: &str) -> Self {
         Self::not_run(&format!("error: {message}"), &clip(&plain(message), MAX_PREVIEW_CHARS))
+    }
+
+    /// For a call that was made before.
+    fn repeated(&self) -> Self {
+        let result = format!("{REPEATED}\n{}", self.result.cut(usize::MAX));
+        let result = Beginning::of(&result, usize::MAX);
+        Self { result, citations: Vec::new(), ids: Vec::new(), ..self.clone() }
     }
 
     fn not_run(result: &str, preview: &str) -> Self {
@@ -319,6 +379,30 @@ impl Outcome {
             ..Self::default()
         }
     }
+}
+
+/// What makes two calls the same, whatever the order of their arguments.
+fn signature(tool: &str, arguments: &JsonObject) -> String {
+    let mut arguments = Value::Object(arguments.clone());
+    arguments.sort_all_objects();
+    format!("{tool} {arguments}")
+}
+
+/// The calls of a turn to these tools, without what they were about.
+fn trace(done: &[Outcome], tools: &ToolSet) -> String {
+    let line = |outcome: &Outcome| {
+        let ended = match &outcome.summary {
+            summary if summary.success => "done",
+            summary if summary.needs_confirmation => "not run, the user is asked",
+            _ if outcome.ran => "failed",
+            _ => "not run",
+        };
+        let ids = if outcome.ids.is_empty() { String::new() } else { format!(" ({})", outcome.ids.join(", ")) };
+        format!("{}: {ended}{ids}", outcome.summary.tool)
+    };
+    // The name of a tool that does not exist is any text.
+    let known = done.iter().filter(|outcome| tools.find(&outcome.summary.tool).is_some());
+    clip(&known.map(line).collect::<Vec<_>>().join("; "), MAX_TRACE_CHARS)
 }
 
 fn out_of_time() -> Error {

@@ -4,10 +4,11 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 /// A question of a user.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChatRequest {
-    /// 1 to 4,000 characters.
+    /// 1 to 4,000 characters; may be empty beside a decision.
+    #[serde(default)]
     pub message: String,
     /// Continues this conversation. Default: the latest one, unless it is idle.
     #[serde(default)]
@@ -18,6 +19,12 @@ pub struct ChatRequest {
     /// Idempotency key: the same id gets the stored answer.
     #[serde(default)]
     pub request_id: Option<Uuid>,
+    /// Ids of [`Confirmation`]s: these calls run.
+    #[serde(default)]
+    pub confirm: Vec<Uuid>,
+    /// These do not.
+    #[serde(default)]
+    pub decline: Vec<Uuid>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -26,6 +33,10 @@ pub struct ChatAnswer {
     pub conversation_id: Uuid,
     /// `None` if no tool was called.
     pub tool_calls: Option<Vec<ToolCallSummary>>,
+    /// The calls that the answer asks about.
+    pub confirmations: Vec<Confirmation>,
+    /// Whether a tool answered; if not, the answer comes from the model alone.
+    pub looked_up: bool,
     /// Sources of the answer, each address once.
     pub citations: Vec<Citation>,
 }
@@ -38,9 +49,18 @@ pub struct ToolCallSummary {
     pub success: bool,
     /// At most 200 characters.
     pub result_preview: Option<String>,
-    /// The call waits for the user's confirmation.
+    /// The call waits for the user's decision.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub needs_confirmation: bool,
+}
+
+/// A destructive call that waits for the user's decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Confirmation {
+    pub id: Uuid,
+    pub tool: String,
+    /// What the user is asked: `Delete the task "Buy milk"?`.
+    pub question: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]

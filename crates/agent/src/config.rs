@@ -7,7 +7,7 @@ use serde::Deserialize;
 use tribune_core::environment::{Secret, check_range, is_http_url};
 use tribune_core::{Error, Result};
 
-use crate::settings::Settings;
+use crate::settings::{Settings, ToolAccess};
 
 /// `[agent]`. `Server` is the type of `[[agent.servers]]`; the crate that connects to them defines it.
 #[derive(Debug, Clone, Deserialize)]
@@ -17,6 +17,7 @@ pub struct Config<Server> {
     pub model: String,
     pub api_key: Option<String>,
     pub profile: String,
+    pub tools: ToolAccess,
     pub temperature: Option<f32>,
     pub max_output_tokens: u32,
     pub context_tokens: u32,
@@ -38,6 +39,7 @@ impl<Server> Default for Config<Server> {
             model: "openai/gpt-4o-mini".to_owned(),
             api_key: None,
             profile: "default".to_owned(),
+            tools: ToolAccess::All,
             temperature: None,
             max_output_tokens: 1024,
             context_tokens: 32_000,
@@ -104,6 +106,7 @@ impl<Server> Config<Server> {
             request_timeout: secs(self.request_timeout_secs),
             turn_timeout: secs(self.turn_timeout_secs),
             idle_after: secs(self.idle_minutes * 60),
+            tools: self.tools,
             instructions: self.instructions.clone(),
         }
     }
@@ -134,6 +137,14 @@ mod tests {
         let settings = config.settings(Path::new("")).expect("settings");
         assert_eq!(settings.base_url, "http://127.0.0.1:8000/v1");
         assert_eq!((settings.api_key, settings.max_rounds, settings.history), (None, 5, 10));
+        assert_eq!(settings.tools, ToolAccess::All);
+    }
+
+    #[test]
+    fn agent_may_only_read() {
+        let read = config(json!({"tools": "read"}));
+        assert_eq!(read.settings(Path::new("")).expect("settings").tools, ToolAccess::Read);
+        assert!(serde_json::from_value::<Config<String>>(json!({"tools": "write"})).is_err());
     }
 
     #[test]

@@ -9,14 +9,11 @@ const MAX_NAMED: usize = 10;
 /// Ends an answer that reached the limit of the model.
 pub(crate) const CUT_SHORT: &str = "\n\n(The answer was cut: it reached the maximum length.)";
 
-/// The user cannot confirm a call that no answer named.
-const UNCONFIRMED: &str = "\n- Not done: a change that needs your confirmation; ask for it again";
-
-/// The questions that an answer should have asked and did not: some calls wait for a confirmation.
-pub(crate) fn missing_question(answer: &str, questions: &[String]) -> Option<String> {
-    let missing = questions.iter().filter(|question| !answer.contains(*question));
-    let missing: Vec<&str> = missing.map(String::as_str).collect();
-    (!missing.is_empty()).then(|| format!("\n\n{} Reply yes or no.", missing.join(" ")))
+/// The question about calls that wait for the user, after what the turn has done.
+pub(crate) fn asking<'a>(question: &str, outcomes: impl Iterator<Item = &'a Outcome>) -> String {
+    let changes = outcomes.filter(|outcome| !outcome.read_only && !outcome.summary.needs_confirmation);
+    let done = with_account(String::new(), changes);
+    format!("{done}\n\n{question}").trim_start().to_owned()
 }
 
 /// The model failed after tools had run.
@@ -59,9 +56,6 @@ fn with_account<'a>(mut answer: String, outcomes: impl Iterator<Item = &'a Outco
             answer.push_str(&format!("; and {more} more"));
         }
     }
-    if outcomes.iter().any(|outcome| outcome.summary.needs_confirmation) {
-        answer.push_str(UNCONFIRMED);
-    }
     answer
 }
 
@@ -82,38 +76,31 @@ mod tests {
 
     #[test]
     fn account_lists_done_and_failed_calls() {
-        let mut waiting = outcome("needs your confirmation", false, false);
-        waiting.ran = false;
-        waiting.summary.needs_confirmation = true;
+        let mut refused = outcome("unknown tool", false, false);
+        refused.ran = false;
         let outcomes = [
             outcome("3 tasks", true, true),
             outcome("3 tasks", true, true),
             outcome("Buy milk", true, false),
             outcome("no such task", false, false),
-            waiting,
+            refused,
         ];
         assert_eq!(
             failed(&Cause::Silence.into(), outcomes.iter()),
             "I could not finish this answer. The model sent nothing for too long.\n\
              - Done: Buy milk\n\
              - Looked up: 3 tasks\n\
-             - Failed: no such task\n\
-             - Not done: a change that needs your confirmation; ask for it again"
+             - Failed: no such task"
         );
     }
 
     #[test]
-    fn forgotten_question_is_asked() {
-        let questions = ["Delete the note \"Milk\"?".to_owned(), "Send?".to_owned()];
-        assert_eq!(
-            missing_question("I will.", &questions).as_deref(),
-            Some("\n\nDelete the note \"Milk\"? Send? Reply yes or no.")
-        );
-        assert_eq!(
-            missing_question("Delete the note \"Milk\"?", &questions).as_deref(),
-            Some("\n\nSend? Reply yes or no.")
-        );
-        assert_eq!(missing_question("Hello.", &[]), None);
+    fn question_follows_what_was_done() {
+        let mut waiting = outcome("needs your confirmation", false, false);
+        (waiting.ran, waiting.summary.needs_confirmation) = (false, true);
+        assert_eq!(asking("Send it?", [waiting.clone()].iter()), "Send it?");
+        let outcomes = [outcome("3 tasks", true, true), outcome("Buy milk", true, false), waiting];
+        assert_eq!(asking("Send it?", outcomes.iter()), "- Done: Buy milk\n\nSend it?");
     }
 
     #[test]

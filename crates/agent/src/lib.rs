@@ -8,8 +8,9 @@
 //! - [`turn`]: [`Turn`], which answers one;
 //! - `model`: the endpoint, its requests and replies, and how they fail;
 //! - `prompt`, `transcript` and `rounds`: what the model is sent, within a budget;
-//! - `calls`, `confirm` and `results`: tool calls, their confirmation by the user, and their results;
-//! - `fallback`: answers for when the model fails;
+//! - `calls`, `confirm` and `results`: tool calls, decisions of the user about them, and their results;
+//! - `raw_call`: tool calls that a model wrote as text;
+//! - `fallback`: answers that the server writes;
 //! - `claims` and `text`: helpers.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
@@ -24,6 +25,7 @@ mod fallback;
 mod metrics;
 mod model;
 mod prompt;
+mod raw_call;
 mod results;
 mod rounds;
 pub mod settings;
@@ -33,9 +35,9 @@ mod transcript;
 pub mod turn;
 
 pub use agent::{Accepted, Agent};
-pub use chat::{ChatAnswer, ChatRequest, Citation, Event, Events, ToolCallSummary};
+pub use chat::{ChatAnswer, ChatRequest, Citation, Confirmation, Event, Events, ToolCallSummary};
 pub use config::Config;
 pub use metrics::METRICS;
-pub use settings::Settings;
+pub use settings::{Settings, ToolAccess};
 pub use toolbox::{ToolSet, Toolbox};
 pub use turn::Turn;

@@ -2,6 +2,18 @@
 
 use std::time::Duration;
 
+use serde::Deserialize;
+
+/// Which of its tools the agent may use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolAccess {
+    #[default]
+    All,
+    /// Only tools that change nothing.
+    Read,
+}
+
 #[derive(Clone)]
 pub struct Settings {
     /// An OpenAI-compatible endpoint, without `/chat/completions`.
@@ -28,6 +40,8 @@ pub struct Settings {
     pub request_timeout: Duration,
     /// Timeout of a whole turn.
     pub turn_timeout: Duration,
+    /// Which of its tools the agent may use.
+    pub tools: ToolAccess,
     /// Added to the built-in instructions.
     pub instructions: Option<String>,
 }

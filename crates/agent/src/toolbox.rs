@@ -15,6 +15,9 @@ pub trait Toolbox: Send + Sync {
     /// Called once a turn; may return a shared set.
     fn tools(&self) -> Arc<ToolSet>;
 
+    /// Checks a destructive call, and what to ask the user about it, as [`tribune_core::Tool::question`].
+    async fn question(&self, tool: &str, arguments: JsonObject, cx: &CallContext) -> Result<Option<String>>;
+
     /// Checks the arguments and runs a tool as the caller of `cx`.
     async fn call(&self, tool: &str, arguments: JsonObject, cx: &CallContext) -> Result<ToolOutput>;
 }

@@ -17,22 +17,14 @@ const LEAST_MESSAGE_CHARS: usize = 1000;
 pub(crate) struct Transcript {
     system: String,
     history: Vec<Kept>,
-    /// A system message just before the question.
-    notice: Option<String>,
     question: String,
     rounds: Vec<Vec<AnsweredCall>>,
     budget_tokens: usize,
 }
 
 impl Transcript {
-    pub(crate) fn new(
-        system: String,
-        history: Vec<Kept>,
-        notice: Option<String>,
-        question: String,
-        budget_tokens: u32,
-    ) -> Self {
-        Self { system, history, notice, question, rounds: Vec::new(), budget_tokens: budget_tokens as usize }
+    pub(crate) fn new(system: String, history: Vec<Kept>, question: String, budget_tokens: u32) -> Self {
+        Self { system, history, question, rounds: Vec::new(), budget_tokens: budget_tokens as usize }
     }
 
     pub(crate) fn add_round(&mut self, calls: Vec<AnsweredCall>) {
@@ -45,10 +37,9 @@ impl Transcript {
 
     /// The messages of the next request; tool definitions take `definitions` tokens. If they do not fit, the oldest
     /// history is dropped first, down to the last exchange; then results and arguments of earlier rounds are cut, then
-    /// those of the last round. System prompt, notice and question are always complete.
+    /// those of the last round. System prompt and question are always complete.
     pub(crate) fn messages(&self, definitions: usize) -> Vec<Message> {
-        let notice = self.notice.as_deref();
-        let fixed = definitions + message(&self.system) + notice.map_or(0, message) + message(&self.question);
+        let fixed = definitions + message(&self.system) + message(&self.question);
         let room = self.budget_tokens.saturating_sub(fixed);
         let mut shares: Vec<Share<'_>> = self.rounds.iter().map(|round| Share::whole(round)).collect();
         let history = self.history_within(room.saturating_sub(tokens_of(&shares)));
@@ -60,7 +51,6 @@ impl Transcript {
             Role::User => request::user(text),
             Role::Assistant => request::assistant(text),
         }));
-        messages.extend(notice.map(request::system));
         messages.push(request::user(&self.question));
         for share in &shares {
             share.add_to(&mut messages);
@@ -104,7 +94,8 @@ mod tests {
     use crate::text::{BYTES_PER_TOKEN, Beginning};
 
     fn kept(role: Role, content: &str) -> Kept {
-        Kept { id: Uuid::nil(), role, content: content.to_owned(), created_at: Timestamp::UNIX_EPOCH }
+        let content = content.to_owned();
+        Kept { id: Uuid::nil(), role, content, created_at: Timestamp::UNIX_EPOCH, trace: None, looked_up: None }
     }
 
     fn history(exchanges: usize, chars: usize) -> Vec<Kept> {
@@ -117,7 +108,7 @@ mod tests {
     }
 
     fn transcript(history: Vec<Kept>, budget: u32) -> Transcript {
-        Transcript::new("system".into(), history, None, "question".into(), budget)
+        Transcript::new("system".into(), history, "question".into(), budget)
     }
 
     fn answered(result: &str) -> AnsweredCall {
@@ -176,16 +167,6 @@ mod tests {
         let transcript = transcript(history(3, 10), 1000);
         let sent_beside = |definitions: usize| transcript.messages(definitions).len();
         assert_eq!((sent_beside(0), sent_beside(100_000)), (8, 4));
-    }
-
-    #[test]
-    fn a_notice_stands_just_before_the_question() {
-        let mut transcript = transcript(history(2, 300), 1);
-        transcript.notice = Some("waiting".into());
-        transcript.add_round(vec![answered("found")]);
-        let messages = sent(&transcript);
-        assert_eq!(starts(&messages), ["system", "q1", "a1", "waiting", "question", "calls", "found"]);
-        assert_eq!(messages[3]["role"], "system");
     }
 
     #[test]

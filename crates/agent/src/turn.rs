@@ -1,22 +1,23 @@
 //! One turn: the model answers a question, with tool calls in between; question and answer are stored.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use jiff::Timestamp;
 use tribune_core::{CallContext, Clock, Error, Result, UserId, id_of_time};
-use tribune_storage::{ConversationState, ConversationStore, Exchange, Message, Role};
+use tribune_storage::{ConversationState, ConversationStore, Exchange, Message, PendingCall, Role};
 use uuid::Uuid;
 
 use crate::calls::{Caller, Work};
-use crate::chat::{ChatAnswer, Event, Events};
+use crate::chat::{ChatAnswer, Confirmation, Event, Events};
 use crate::claims::Claim;
-use crate::confirm::Confirmations;
+use crate::confirm::{DECIDE_WITHIN, Decided, HeldCall};
 use crate::fallback;
 use crate::model::Model;
 use crate::model::failure::{Cause, Failure};
 use crate::prompt::system_prompt;
+use crate::raw_call;
 use crate::results::behind;
 use crate::settings::Settings;
 use crate::toolbox::Toolbox;
@@ -38,6 +39,8 @@ pub struct Turn {
     pub(crate) user: UserId,
     pub(crate) conversation: ConversationState,
     pub(crate) question: String,
+    /// Taken from the store: they can run in this turn and in no other.
+    pub(crate) decided: Vec<Decided>,
     pub(crate) asked_at: Timestamp,
     pub(crate) request_id: Option<Uuid>,
     /// Keeps the same request from being answered twice at once.
@@ -47,6 +50,8 @@ pub struct Turn {
 /// How the exchange with the model ended.
 enum End {
     Answered(String),
+    /// Calls wait for the user's decision.
+    Asked(String),
     /// The model kept calling tools.
     Stopped,
     Failed(Failure),
@@ -56,6 +61,7 @@ impl End {
     const fn as_str(&self) -> &'static str {
         match self {
             Self::Answered(_) => "answered",
+            Self::Asked(_) => "asked",
             Self::Stopped => "stopped",
             Self::Failed(failure) => failure.cause.as_str(),
         }
@@ -78,21 +84,16 @@ impl Turn {
         let cx = cx.until(started.checked_add(shared.settings.turn_timeout).unwrap_or(cx.deadline));
         let stream = TextStream::new(events);
         events.emit(Event::Started { conversation_id: self.conversation.id });
-        let confirmations = Confirmations::new(&self.conversation.pending, &self.question);
-        let mut waiting = Waiting {
-            user: self.user.clone(),
-            conversation: self.conversation.id,
-            notes: std::mem::take(&mut self.conversation.pending),
-        };
-        if confirmations.is_refused() {
-            // At once, so that a no counts even if this turn fails.
-            waiting.take(&shared).await;
+        let mut transcript = self.transcript();
+        let mut caller = Caller::new(toolbox, events, Arc::clone(&shared.clock), shared.settings.max_result_chars);
+        let decided = std::mem::take(&mut self.decided);
+        if !decided.is_empty() {
+            transcript.add_round(caller.decided(decided, &cx).await);
         }
-        let mut transcript = self.transcript(confirmations.notice());
-        let max_result_chars = shared.settings.max_result_chars;
-        let clock = Arc::clone(&shared.clock);
-        let mut caller = Caller::new(toolbox, confirmations, events, clock, max_result_chars);
-        let end = converse(&shared, &mut transcript, &mut caller, &mut waiting, &cx, &stream).await;
+        let end = match caller.question() {
+            Some(question) => End::Asked(question),
+            None => converse(&shared, &mut transcript, &mut caller, &cx, &stream).await,
+        };
         let tools = caller.outcomes().count();
         let (outcome, answer) = self.conclude(end, caller, &stream).await;
         account(&shared, started, &cx, outcome, transcript.rounds(), tools);
@@ -107,86 +108,67 @@ impl Turn {
         stream: &TextStream<'_>,
     ) -> (&'static str, Result<ChatAnswer>) {
         let outcome = end.as_str();
-        let was_asked = matches!(end, End::Answered(_));
         let message = match written(end, &caller, stream) {
             Ok(message) => message,
-            // Pending confirmations stay, unless they were used.
             Err(error) => return (outcome, Err(error)),
         };
-        let mut work = caller.into_work();
-        if !was_asked {
-            // Our own answer asks for no confirmation.
-            work.pending.clear();
-        }
-        match self.store(message, work, stream).await {
+        match self.store(message, caller.into_work(), stream).await {
             Ok(answer) => (outcome, Ok(answer)),
             Err(error) => ("not_kept", Err(error)),
         }
     }
 
-    fn transcript(&mut self, notice: Option<String>) -> Transcript {
+    fn transcript(&mut self) -> Transcript {
         let settings = &self.shared.settings;
-        Transcript::new(
-            system_prompt(self.shared.clock.now(), settings.instructions.as_deref()),
-            std::mem::take(&mut self.conversation.recent),
-            notice,
-            self.question.clone(),
-            settings.context_tokens,
-        )
+        let history = std::mem::take(&mut self.conversation.recent);
+        let system = system_prompt(self.shared.clock.now(), settings.instructions.as_deref(), &history);
+        Transcript::new(system, history, self.question.clone(), settings.context_tokens)
     }
 
     /// Stores the exchange, then returns the answer.
     async fn store(self, message: String, work: Work, stream: &TextStream<'_>) -> Result<ChatAnswer> {
         let answered_at = self.shared.clock.now().max(self.asked_at);
-        let said = |role, content, at| Message { id: id_of_time(at), role, content, created_at: at };
+        let said = |role, content, at| Message {
+            id: id_of_time(at),
+            role,
+            content,
+            created_at: at,
+            trace: None,
+            looked_up: None,
+        };
         let answer = said(Role::Assistant, message, answered_at);
         let exchange = Exchange {
             conversation: self.conversation.id,
             question: said(Role::User, self.question, self.asked_at),
-            answer,
-            pending: work.pending,
+            answer: Message { trace: Some(work.trace), looked_up: Some(work.looked_up), ..answer },
+            pending: work.held.iter().filter_map(|held| pending_call(held, answered_at)).collect(),
             request_key: self.request_id.map(|id| id.to_string()),
         };
         let did_something = !work.summaries.is_empty();
+        let mut confirmations: Vec<Confirmation> = exchange.pending.iter().filter_map(Confirmation::read).collect();
         let kept = self.shared.conversations.record(&self.user, &exchange).await;
         let kept = kept.map_err(|error| not_stored(error, did_something))?;
         if kept.answer.id != exchange.answer.id {
             // Another process answered the same request first: its answer stays.
             stream.replace(&kept.answer.content);
+            confirmations.clear();
         }
         let citations = behind(&kept.answer.content, work.citations);
         Ok(ChatAnswer {
             message: kept.answer.content,
             conversation_id: kept.conversation,
             tool_calls: did_something.then_some(work.summaries),
+            confirmations,
+            looked_up: kept.answer.looked_up.unwrap_or_default(),
             citations,
         })
     }
 }
 
-/// The confirmations that are pending in the store. A yes is good for one turn: a turn removes them from the store
-/// before it acts, so that no other turn, in this process or another, can act on the same yes.
-struct Waiting {
-    user: UserId,
-    conversation: Uuid,
-    /// Empty once they are removed.
-    notes: Vec<String>,
-}
-
-impl Waiting {
-    /// Whether they were still there, or this turn removed them before. If the store fails, the user is asked again.
-    async fn take(&mut self, shared: &Shared) -> bool {
-        let notes = std::mem::take(&mut self.notes);
-        if notes.is_empty() {
-            return true;
-        }
-        let store = &shared.conversations;
-        let taken = store.take_pending(&self.user, self.conversation, &notes).await;
-        taken.unwrap_or_else(|error| {
-            tracing::warn!(%error, "could not check whether a confirmation was used");
-            false
-        })
-    }
+fn pending_call(held: &HeldCall, asked_at: Timestamp) -> Option<PendingCall> {
+    let call = serde_json::to_string(held).ok()?;
+    let expires_at = asked_at.checked_add(DECIDE_WITHIN).unwrap_or(Timestamp::MAX);
+    Some(PendingCall { id: id_of_time(asked_at), call, expires_at })
 }
 
 /// Asks the model and runs its tool calls until it answers.
@@ -194,7 +176,6 @@ async fn converse(
     shared: &Shared,
     transcript: &mut Transcript,
     caller: &mut Caller<'_>,
-    waiting: &mut Waiting,
     cx: &CallContext,
     stream: &TextStream<'_>,
 ) -> End {
@@ -208,7 +189,7 @@ async fn converse(
     loop {
         let last = transcript.rounds() >= max_rounds;
         let messages = transcript.messages(definitions);
-        let on_text = |text: &str| stream.send(text);
+        let on_text = |text: &str| stream.push(text);
         let reply = match shared.model.ask(messages, &tools, last, cx, &on_text).await {
             Ok(reply) => reply,
             Err(failure) if last && max_rounds > 0 && failure.cause == Cause::Nothing => return End::Stopped,
@@ -216,6 +197,10 @@ async fn converse(
         };
         if reply.calls.is_empty() {
             let mut text = reply.text;
+            if raw_call::is_raw_call(&text, &caller.tools()) {
+                return End::Failed(Cause::RawCall.into());
+            }
+            stream.flush();
             if reply.cut {
                 stream.send(fallback::CUT_SHORT);
                 text.push_str(fallback::CUT_SHORT);
@@ -226,24 +211,19 @@ async fn converse(
         if last {
             return End::Stopped;
         }
-        if caller.uses_yes(&reply.calls) && !waiting.take(shared).await {
-            caller.lose_yes();
+        transcript.add_round(caller.round(reply.calls, cx).await);
+        if let Some(question) = caller.question() {
+            return End::Asked(question);
         }
-        let answered = caller.round(reply.calls, cx).await;
-        transcript.add_round(answered);
     }
 }
 
 /// The final text: the model's, or our own if tools ran and the model failed.
 fn written(end: End, caller: &Caller<'_>, stream: &TextStream<'_>) -> Result<String> {
     let ours = match end {
-        End::Answered(mut text) => {
-            if let Some(question) = fallback::missing_question(&text, &caller.questions()) {
-                stream.send(&question);
-                text.push_str(&question);
-            }
-            return Ok(text.trim().to_owned());
-        }
+        End::Answered(text) => return Ok(text.trim().to_owned()),
+        // Not beside words of the model, which could make it look like another question.
+        End::Asked(question) => fallback::asking(&question, caller.outcomes()),
         End::Stopped => fallback::stopped(caller.outcomes()),
         End::Failed(failure) if caller.outcomes().any(|outcome| outcome.ran) => {
             fallback::failed(&failure, caller.outcomes())
@@ -292,11 +272,30 @@ struct TextStream<'a> {
     events: &'a dyn Events,
     /// Whether the client has text that was not taken back.
     has_text: AtomicBool,
+    /// Text that is not sent yet, because it may become a tool call.
+    withheld: Mutex<String>,
 }
 
 impl<'a> TextStream<'a> {
     const fn new(events: &'a dyn Events) -> Self {
-        Self { events, has_text: AtomicBool::new(false) }
+        Self { events, has_text: AtomicBool::new(false), withheld: Mutex::new(String::new()) }
+    }
+
+    /// Sends more of the model's text, unless all of it so far may be a tool call.
+    fn push(&self, text: &str) {
+        let mut withheld = self.withheld.lock().unwrap_or_else(PoisonError::into_inner);
+        withheld.push_str(text);
+        if self.has_text.load(Ordering::Relaxed) || !raw_call::may_become(&withheld) {
+            self.send(&std::mem::take(&mut *withheld));
+        }
+    }
+
+    /// Sends what was withheld: it is an answer.
+    fn flush(&self) {
+        let withheld = std::mem::take(&mut *self.withheld.lock().unwrap_or_else(PoisonError::into_inner));
+        if !withheld.is_empty() {
+            self.send(&withheld);
+        }
     }
 
     fn send(&self, text: &str) {
@@ -305,6 +304,7 @@ impl<'a> TextStream<'a> {
     }
 
     fn discard(&self) {
+        self.withheld.lock().unwrap_or_else(PoisonError::into_inner).clear();
         if self.has_text.swap(false, Ordering::Relaxed) {
             self.events.emit(Event::Discard);
         }

@@ -50,8 +50,6 @@ pub struct CallDisplay {
     pub progress: Option<(&'static str, &'static str)>,
     /// The list that an answer holds, and what one item of it is called: `("tasks", "task")`.
     pub items: Option<(&'static str, &'static str)>,
-    /// What the user confirms, and the argument that names the object: `("Delete the task", "task_id")`.
-    pub confirmation: Option<(&'static str, &'static str)>,
     /// Its answers are not sources that can be cited, such as the user's own list or something that is gone.
     pub is_uncitable: bool,
 }
@@ -132,6 +130,13 @@ pub trait Tool: Send + Sync {
     /// An error code for the beginning of an error's text; `None` for none.
     fn error_code(&self, _kind: ErrorKind) -> Option<&'static str> {
         None
+    }
+
+    /// What the chat asks the user before a destructive call runs, by the name of what it acts on: `Delete the task
+    /// "Buy milk"?`. It is asked again when the user has agreed, and the call runs only if the question is the same.
+    /// `None`: the tool's title and the arguments are the question. An error means that the call cannot succeed.
+    async fn question(&self, _args: &JsonObject, _cx: &CallContext) -> Result<Option<String>> {
+        Ok(None)
     }
 
     /// `args` have been checked against the input schema.

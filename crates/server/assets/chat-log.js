@@ -40,13 +40,15 @@ export class Log {
     this.#add(node);
   }
 
-  /** Buttons that send yes or no as a message. */
-  confirmation(say) {
-    const node = element('div', { className: 'confirm', role: 'group', 'aria-label': 'Your confirmation' });
-    const yes = ['Yes', () => say('Yes')];
-    const no = ['No', () => say('No')];
-    node.append(...buttons([yes, no], () => node.remove()));
-    this.#add(node);
+  /** Calls that wait, each with buttons; `decide(confirmation, yes)` returns whether it could be decided now. */
+  confirmations(waiting, decide) {
+    for (const confirmation of waiting ?? []) {
+      const node = element('div', { className: 'confirm', role: 'group', 'aria-label': confirmation.question });
+      const action = (yes) => () => decide(confirmation, yes) && node.remove();
+      if (waiting.length > 1) node.append(element('p', {}, confirmation.question));
+      node.append(...buttons([['Yes', action(true)], ['No', action(false)]], () => {}));
+      this.#add(node);
+    }
   }
 
   /** Removes the buttons of earlier messages. */
@@ -62,9 +64,9 @@ export class Log {
   }
 
   /** Replaces the growing answer by the complete one, which screen readers announce. */
-  complete(growing, { message, tool_calls: calls, citations }) {
+  complete(growing, answer) {
     const follows = this.#atEnd();
-    growing.node.replaceWith(completed(message, calls ?? [], citations ?? []));
+    growing.node.replaceWith(completed(answer));
     if (follows) this.toEnd();
     else this.#showNewest();
   }
@@ -193,13 +195,16 @@ class GrowingAnswer {
   }
 }
 
-function completed(message, calls, citations) {
+function completed({ message, tool_calls: calls, looked_up: lookedUp, citations }) {
   const node = element('article', { className: 'answer' }, title('Tribune answered'));
-  if (calls.length > 0) {
+  if (calls?.length > 0) {
     node.append(element('ul', { className: 'tools' }, ...calls.map(toolLine)));
   }
   node.append(element('div', { className: 'body' }, markdown(message)));
-  const links = citations.map(citation).filter((link) => link !== null);
+  if (lookedUp === false) {
+    node.append(element('p', { className: 'quiet unchecked' }, 'Nothing was looked up for this answer.'));
+  }
+  const links = (citations ?? []).map(citation).filter((link) => link !== null);
   if (links.length > 0) {
     const list = element('ol', {}, ...links.map((link) => element('li', {}, link)));
     node.append(element('div', { className: 'citations' }, element('h4', {}, 'Sources'), list));
@@ -207,8 +212,8 @@ function completed(message, calls, citations) {
   return node;
 }
 
-function kept({ role, content }) {
-  if (role === 'assistant') return completed(content, [], []);
+function kept({ role, content, looked_up: lookedUp }) {
+  if (role === 'assistant') return completed({ message: content, looked_up: lookedUp });
   return element('article', { className: 'question' }, title('You said'), element('p', {}, content));
 }
 

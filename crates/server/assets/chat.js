@@ -58,11 +58,23 @@ class Chat {
 
   async say(message) {
     if (this.#turn) return;
-    const request = { message, request_id: requestId() };
+    this.#log.withdrawOffers();
+    await this.#send(message, { message });
+  }
+
+  /** Confirms or declines a call; returns false if an answer is still being written. */
+  #decide({ id, question }, confirmed) {
+    if (this.#turn) return false;
+    const decision = confirmed ? { confirm: [id] } : { decline: [id] };
+    this.#send(`${confirmed ? 'Yes' : 'No'}: ${question}`, decision);
+    return true;
+  }
+
+  async #send(message, request) {
+    request.request_id = requestId();
     // An empty page always starts a new conversation.
     if (this.#conversation) request.conversation_id = this.#conversation;
     else request.new_conversation = true;
-    this.#log.withdrawOffers();
     this.#showLog();
     this.#log.question(message);
     this.#composer.focus();
@@ -79,7 +91,7 @@ class Chat {
     try {
       const answer = await this.#receive(request, repeated, growing, turn.signal);
       this.#log.complete(growing, answer);
-      if (answer.tool_calls?.some((call) => call.needs_confirmation)) this.#log.confirmation((text) => this.say(text));
+      this.#log.confirmations(answer.confirmations, (confirmation, yes) => this.#decide(confirmation, yes));
     } catch (error) {
       growing.stop();
       if (!turn.signal.aborted) this.#explain(error, request, growing);
@@ -153,7 +165,7 @@ class Chat {
       this.#log.note(message, [['Try again', () => this.#again(request, growing)]], 'failed');
     } else {
       this.#log.note(message, [], 'failed');
-      if (this.#composer.empty) this.#composer.text = request.message;
+      if (this.#composer.empty) this.#composer.text = request.message ?? '';
     }
   }
 

@@ -65,7 +65,8 @@ use crate::sqlite::SqliteLocation;
 pub use audit::{Audit, AuditEntry, AuditFilter};
 pub use config::Config;
 pub use conversations::{
-    Conversation, ConversationState, ConversationStore, Exchange, Message, MessageCursor, Role, StoredAnswer,
+    Conversation, ConversationState, ConversationStore, Exchange, Message, MessageCursor, PendingCall, Role,
+    StoredAnswer,
 };
 pub use grants::{Exchange as SecretExchange, Grant, GrantSecret, Grants, SecretKind};
 pub use tasks::{Priority, Task, TaskChanges, TaskCursor, TaskFilter, TaskPage, TaskSort, Tasks};
@@ -74,6 +75,8 @@ pub use users::{BrowserSession, BrowserSessions, User, Users};
 
 pub const MAX_PAGE: usize = 1_000;
 pub const MAX_KEY_BYTES: usize = 512;
+/// Calls of one conversation that wait for a decision; a newer one replaces the oldest.
+pub const MAX_PENDING_CALLS: usize = 8;
 pub const MAX_WORDS: usize = 256;
 pub const MAX_WORD_BYTES: usize = 10_000;
 

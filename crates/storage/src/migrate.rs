@@ -11,7 +11,7 @@ struct Migration {
 }
 
 /// In order; the first makes version 1. A released migration never changes.
-const MIGRATIONS: [Migration; 3] = [
+const MIGRATIONS: [Migration; 4] = [
     Migration {
         sqlite: include_str!("../migrations/0001.sqlite.sql"),
         postgres: include_str!("../migrations/0001.postgres.sql"),
@@ -19,6 +19,10 @@ const MIGRATIONS: [Migration; 3] = [
     Migration {
         sqlite: include_str!("../migrations/0002.sqlite.sql"),
         postgres: include_str!("../migrations/0002.postgres.sql"),
+    },
+    Migration {
+        sqlite: include_str!("../migrations/0003.sqlite.sql"),
+        postgres: include_str!("../migrations/0003.postgres.sql"),
     },
     Migration {
         sqlite: include_str!("../migrations/0004.sqlite.sql"),

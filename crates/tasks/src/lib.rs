@@ -2,7 +2,7 @@
 //! alone, never from an argument.
 //!
 //! - [`source`]: [`TasksSource`], which finds and cites tasks;
-//! - [`tools`]: the five tools;
+//! - [`tools`]: the six tools;
 //! - [`view`]: a task as answers show it; `board`: as its page does;
 //! - [`words`]: which tasks a query is about.
 

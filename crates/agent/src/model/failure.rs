@@ -31,6 +31,8 @@ pub(crate) enum Cause {
     Garbage,
     /// An answer without text and calls.
     Nothing,
+    /// The text is a tool call.
+    RawCall,
     /// Nothing arrived within `settings.silence`.
     Silence,
     /// The request exceeded its timeout.
@@ -55,6 +57,9 @@ impl Cause {
             Self::HalfAnAnswer => ("half_an_answer", "The model's answer broke off"),
             Self::Garbage => ("garbage", "The model server sent an unreadable answer"),
             Self::Nothing => ("nothing", "The model sent an empty answer"),
+            Self::RawCall => {
+                ("raw_call", "The model wrote a tool call as text instead of making it, so nothing was done")
+            }
             Self::Silence => ("silence", "The model sent nothing for too long"),
             Self::RequestTimeout => ("request_timeout", "The model timed out"),
             Self::TurnTimeout => ("turn_timeout", "The model timed out"),
@@ -86,6 +91,7 @@ impl Cause {
             }
             Self::TooLong => "Start a new conversation.",
             Self::Rejected => "Try another question or a new conversation.",
+            Self::RawCall => "Try again, or ask the operator for a model that can call tools.",
             Self::TooManyRequests | Self::ServerError | Self::Unreachable => "Try again in a minute.",
             _ => "Try again.",
         }

@@ -37,12 +37,14 @@ async fn model_gets_ten_messages_and_the_question() {
 
 #[tokio::test]
 async fn what_is_sent_stays_within_the_budget() {
-    let chat =
-        Chat::with([says(&"old ".repeat(500)), calls(&[("long", "{}"), ("long", "{}")]), says("Done.")], |settings| {
+    let chat = Chat::with(
+        [says(&"old ".repeat(500)), calls(&[("long", "{}"), ("long", "{\"n\":2}")]), says("Done.")],
+        |settings| {
             settings.context_tokens = 3000;
             settings.instructions = Some("Be brief.".into());
-        })
-        .await;
+        },
+    )
+    .await;
     chat.ask("first").await.unwrap();
     chat.ask("second").await.unwrap();
     let requests = chat.requests();
@@ -54,7 +56,7 @@ async fn what_is_sent_stays_within_the_budget() {
     assert_eq!(requests[1].contents("user"), ["first", "second"], "there was room for the history");
     assert_eq!(requests[2].contents("user"), ["first", "second"], "the last exchange stays");
     assert!(requests[2].contents("assistant")[0].ends_with("more characters]"), "but it gave way to the results");
-    assert!(requests[2].contents("system")[0].ends_with("Be brief."));
+    assert!(requests[2].contents("system")[0].contains("\n\nBe brief.\n\n"));
     let results = requests[2].contents("tool");
     assert!(results.iter().all(|result| result.ends_with("more characters]") && result.len() > 1000));
     assert!((1..3).all(|at| bytes(at) < 3000 * 3), "{} {}", bytes(1), bytes(2));

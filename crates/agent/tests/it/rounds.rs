@@ -157,7 +157,8 @@ async fn model_can_correct_wrong_arguments() {
 
 #[tokio::test]
 async fn tool_loop_stops_after_five_rounds() {
-    let chat = Chat::new([calls_after("Let me look. ", &[("list_tasks", "{}")])]).await;
+    let looks = |n: usize| calls_after("Let me look. ", &[("list_tasks", &format!("{{\"n\":{n}}}"))]);
+    let chat = Chat::new((0..6).map(looks)).await;
     let answer = chat.ask("go on for ever").await.unwrap();
     assert!(answer.message.starts_with("I stopped"), "{}", answer.message);
     assert!(answer.message.contains("Looked up: 2 tasks"), "{}", answer.message);
@@ -225,7 +226,9 @@ async fn hanging_tool_leaves_time_to_answer() {
 
 #[tokio::test]
 async fn at_most_sixteen_calls_are_run_at_once() {
-    let chat = Chat::new([calls(&[("list_tasks", "{}"); 20]), says("Done.")]).await;
+    let arguments: Vec<String> = (0..20).map(|n| format!("{{\"n\":{n}}}")).collect();
+    let twenty: Vec<(&str, &str)> = arguments.iter().map(|arguments| ("list_tasks", arguments.as_str())).collect();
+    let chat = Chat::new([calls(&twenty), says("Done.")]).await;
     let answer = chat.ask("a lot").await.unwrap();
     let success = answer.tool_calls.unwrap().iter().filter(|call| call.success).count();
     assert_eq!((success, chat.tasks.runs.load(Ordering::SeqCst)), (16, 16));
@@ -241,4 +244,92 @@ async fn previews_never_show_ids() {
     let chat = Chat::new([calls(&[("complete_task", unknown)]), says("There is none.")]).await;
     let answer = chat.ask("complete it").await.unwrap();
     assert_eq!(answer.tool_calls.unwrap(), [summary("complete_task", false, "there is no task …")]);
+}
+
+#[tokio::test]
+async fn same_call_runs_once_in_a_turn() {
+    let complete = |note: &str| format!("{{\"task_id\":\"{MILK_ID}\",\"note\":{note}}}");
+    let reordered = format!("{{ \"note\":[1],\"task_id\":\"{MILK_ID}\"}}");
+    let chat = Chat::new([
+        calls(&[("list_tasks", "{}"), ("list_tasks", "")]),
+        calls(&[("list_tasks", "{}"), ("complete_task", &complete("[1]")), ("complete_task", &reordered)]),
+        // What was read may have changed, what was changed has not.
+        calls(&[("list_tasks", "{}"), ("complete_task", &complete("[1]")), ("complete_task", &complete("[2]"))]),
+        says("Done."),
+    ])
+    .await;
+    let answer = chat.ask("complete milk").await.unwrap();
+    assert!(answer.tool_calls.unwrap().iter().all(|call| call.success));
+    assert_eq!(chat.tasks.runs.load(Ordering::SeqCst), 4, "two lists and two notes");
+    let requests = chat.requests();
+    let results = requests[3].contents("tool");
+    let repeated: Vec<bool> = results.iter().map(|result| result.starts_with("[You made this call already")).collect();
+    assert_eq!(repeated, [false, true, true, false, true, false, true, false]);
+    assert!(results[1].ends_with(results[0]) && results[4].ends_with(results[3]), "{results:?}");
+    assert!(results[5].contains("\"completed\":true"), "{}", results[5]);
+}
+
+#[tokio::test]
+async fn written_call_is_no_answer() {
+    let raw = format!("{{\"name\": \"delete_task\", \"arguments\": {{\"task_id\": \"{MILK_ID}\"}}}}");
+    let tagged = format!("<tool_call>\n{raw}\n</tool_call>");
+    for text in [&raw, &tagged, &format!("```json\n{raw}\n```")] {
+        let chat = Chat::new([says(text)]).await;
+        let error = chat.fails("delete milk").await;
+        assert!(error.message().contains("wrote a tool call as text"), "{error}");
+        assert_eq!((chat.heard.deltas(), chat.store.exchanges().len()), (0, 0), "nothing of it is seen");
+        assert_eq!(chat.tasks.titles().len(), 2);
+    }
+    // After a tool has run, the answer says what was done.
+    let chat = Chat::new([calls(&[("list_tasks", "{}")]), says(&format!("I will delete it.\n{raw}"))]).await;
+    let answer = chat.ask("delete milk").await.unwrap();
+    assert!(answer.message.ends_with("so nothing was done.\n- Looked up: 2 tasks"), "{}", answer.message);
+    assert_eq!(chat.heard.text(), answer.message);
+    // What only begins like a call is an answer.
+    let chat = Chat::new([says("[Buy milk](https://example.org/milk) it is.")]).await;
+    assert_eq!(chat.ask("which?").await.unwrap().message, "[Buy milk](https://example.org/milk) it is.");
+    assert_eq!(chat.heard.text(), "[Buy milk](https://example.org/milk) it is.");
+}
+
+#[tokio::test]
+async fn answer_says_whether_anything_was_looked_up() {
+    let chat = Chat::new([
+        says("Hello."),
+        calls(&[("fail", "{}")]),
+        says("That failed."),
+        calls(&[("list_tasks", "{}"), ("fail", "{}"), ("no_such_tool", "{}")]),
+        says("Two tasks."),
+        says("I have deleted both."),
+    ])
+    .await;
+    let mut looked_up = Vec::new();
+    for question in ["hello", "fail", "list", "delete both"] {
+        looked_up.push(chat.ask(question).await.unwrap().looked_up);
+    }
+    assert_eq!(looked_up, [false, false, true, false]);
+    let kept: Vec<Option<bool>> = chat.store.exchanges().iter().map(|exchange| exchange.answer.looked_up).collect();
+    assert_eq!(kept, [Some(false), Some(false), Some(true), Some(false)]);
+}
+
+#[tokio::test]
+async fn model_sees_traces_of_earlier_calls() {
+    let letter = json!({"to": "canary"}).to_string();
+    let chat = Chat::new([
+        says("Hello."),
+        calls(&[("list_tasks", "{\"secret\":\"canary\"}"), ("fail", "{}"), ("canary", "{}"), ("send_letter", &letter)]),
+        says("Not asked."),
+    ])
+    .await;
+    for question in ["hello", "do it", "and then?"] {
+        chat.ask(question).await.unwrap();
+    }
+    let requests = chat.requests();
+    let system = |at: usize| requests[at].contents("system").concat();
+    assert!(system(0).ends_with("(UTC)."), "nothing was done before");
+    assert!(system(1).ends_with("Nothing else was done or looked up.\n1. no calls"), "{}", system(1));
+    let expected = format!(
+        "\n1. no calls\n2. list_tasks: done ({MILK_ID}, {}); fail: failed; send_letter: not run, the user is asked",
+        crate::support::tools::BREAD_ID
+    );
+    assert!(system(2).ends_with(&expected) && !system(2).contains("canary"), "{}", system(2));
 }

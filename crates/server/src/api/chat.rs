@@ -137,7 +137,7 @@ async fn read(service: &Service, request: Request<Body>) -> Result<ChatRequest, 
         Err(error) => error.to_string(),
     };
     let message = format!(
-        "Invalid request body: {error}; send {{\"message\": \"…\", \"conversation_id\"?: \"…\"}} (the user comes from the token)"
+        "Invalid request body: {error}; send {{\"message\": \"…\", \"conversation_id\"?: \"…\", \"confirm\"?: [\"…\"]}} (the user comes from the token)"
     );
     Err(problem::new(ErrorKind::InvalidArgument, &message).into())
 }

@@ -136,6 +136,13 @@ fn cursor(name: &str) -> Value {
     })
 }
 
+fn decisions(what: &str) -> Value {
+    json!({
+        "type": "array", "maxItems": 8, "default": [], "description": what,
+        "items": {"type": "string", "format": "uuid"}
+    })
+}
+
 fn listed(item: &str) -> Value {
     json!({"200": {
         "description": "A list.",
@@ -151,26 +158,39 @@ fn schemas() -> Value {
         "ChatRequest": {
             "type": "object",
             "additionalProperties": false,
-            "required": ["message"],
+            "anyOf": [{"required": ["message"]}, {"required": ["confirm"]}, {"required": ["decline"]}],
             "properties": {
-                "message": {"type": "string", "minLength": 1, "maxLength": 4000},
+                "message": {"type": "string", "maxLength": 4000, "description": "At least one character, unless the request decides about calls."},
                 "conversation_id": {"anyOf": [id, {"type": "null"}], "description": "Continues this conversation. Default: the latest one if it was active within the last 30 minutes, else a new one."},
                 "new_conversation": {"type": "boolean", "default": false, "description": "Always starts a new conversation."},
-                "request_id": {"anyOf": [id, {"type": "null"}], "description": "Idempotency key: a request with the same id gets the stored answer, and nothing is done twice."}
+                "request_id": {"anyOf": [id, {"type": "null"}], "description": "Idempotency key: a request with the same id gets the stored answer, and nothing is done twice."},
+                "confirm": decisions("These calls run: ids from `confirmations` of this conversation."),
+                "decline": decisions("These calls do not run.")
             }
         },
         "ChatAnswer": {
             "type": "object",
-            "required": ["message", "conversation_id", "tool_calls", "citations"],
+            "required": ["message", "conversation_id", "tool_calls", "confirmations", "looked_up", "citations"],
             "properties": {
                 "message": {"type": "string", "description": "Markdown."},
                 "conversation_id": id,
                 "tool_calls": {"anyOf": [{"type": "array", "items": schema("ToolCall")}, {"type": "null"}]},
+                "confirmations": {"type": "array", "maxItems": 8, "description": "Destructive calls that wait for the user. Decide with `confirm` or `decline`, or with one of a few words as the next message.", "items": schema("Confirmation")},
+                "looked_up": {"type": "boolean", "description": "false: no tool answered, and the answer comes from the model alone."},
                 "citations": {"type": "array", "items": {
                     "type": "object",
                     "required": ["title", "url"],
                     "properties": {"title": {"type": "string"}, "url": {"type": "string", "format": "uri"}}
                 }}
+            }
+        },
+        "Confirmation": {
+            "type": "object",
+            "required": ["id", "tool", "question"],
+            "properties": {
+                "id": id,
+                "tool": {"type": "string"},
+                "question": {"type": "string", "description": "For a person: names what is done, and to what."}
             }
         },
         "ToolCall": {
@@ -181,7 +201,7 @@ fn schemas() -> Value {
                 "label": {"type": "string", "description": "What the call did, in a few words for a person."},
                 "success": {"type": "boolean"},
                 "result_preview": {"type": ["string", "null"], "maxLength": 200},
-                "needs_confirmation": {"type": "boolean", "description": "The call waits for the user's confirmation: their next message decides."}
+                "needs_confirmation": {"type": "boolean", "description": "The call waits for the user's decision; see `confirmations`."}
             }
         },
         "Conversation": {
@@ -199,7 +219,8 @@ fn schemas() -> Value {
             "properties": {
                 "id": id, "created_at": time,
                 "role": {"type": "string", "enum": ["user", "assistant"]},
-                "content": {"type": "string"}
+                "content": {"type": "string"},
+                "looked_up": {"type": "boolean", "description": "Of answers: as in ChatAnswer."}
             }
         },
         "Problem": {

@@ -23,6 +23,16 @@ fn asked(service: &Service, tool: &Arc<dyn Tool>, args: &JsonObject, cx: &CallCo
     audit.wants(cx, tool.spec().hints.read_only).then(|| Asked::of(args))
 }
 
+/// What to ask the user before a destructive call runs.
+pub(crate) async fn question(tool: &Registered<'_>, args: JsonObject, cx: &CallContext) -> Result<Option<String>> {
+    admit(tool.tool(), cx)?;
+    let asked = match tool.prepare(args) {
+        Ok(args) => tool.tool().question(&args, cx).await,
+        Err(error) => Err(error),
+    };
+    asked.map_err(|error| coded(&**tool.tool(), error))
+}
+
 /// Runs a tool of another server, which checks its arguments itself.
 pub(crate) async fn run_foreign(
     service: &Service,
@@ -49,10 +59,7 @@ async fn run_checked(
         Ok(args) => bounded(service, tool, args, cx).await,
         Err(error) => Err(error),
     };
-    let outcome = outcome.map_err(|error| match tool.error_code(error.kind()) {
-        Some(code) => error.coded(code),
-        None => error,
-    });
+    let outcome = outcome.map_err(|error| coded(&**tool, error));
     let elapsed = service.clock.monotonic().saturating_duration_since(started);
     record(&tool.spec().name, cx, elapsed, &outcome);
     if let Some((audit, asked)) = service.audit.get().zip(asked) {
@@ -60,6 +67,13 @@ async fn run_checked(
         audit.tool(&tool.spec().name, asked, cx, outcome);
     }
     outcome
+}
+
+fn coded(tool: &dyn Tool, error: Error) -> Error {
+    match tool.error_code(error.kind()) {
+        Some(code) => error.coded(code),
+        None => error,
+    }
 }
 
 /// Whether a caller has to sign in, or to be allowed more, to call a tool.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use tribune_agent::{Agent, ToolSet, Toolbox};
+use tribune_agent::{Agent, ToolAccess, ToolSet, Toolbox};
 use tribune_core::{CallContext, Error, JsonObject, Principal, Result, Tool, ToolOutput, UserId};
 
 use super::profile::ProfileState;
@@ -69,7 +69,9 @@ impl Chat {
         // Our own tool wins over a foreign one of the same name.
         let is_new = |tool: &&Arc<dyn Tool>| state.registry.lookup(&tool.spec().name).is_none();
         let others = foreign.iter().filter(is_new).map(|tool| tool.spec());
-        let set = Arc::new(ToolSet::new(own.chain(others).cloned().collect()));
+        let reads_only = self.agent.settings().tools == ToolAccess::Read;
+        let specs = own.chain(others).filter(|spec| spec.hints.read_only || !reads_only);
+        let set = Arc::new(ToolSet::new(specs.cloned().collect()));
         Arc::new(ProfileTools { service: service.clone(), state, foreign, set })
     }
 
@@ -135,6 +137,14 @@ struct ProfileTools {
 impl Toolbox for ProfileTools {
     fn tools(&self) -> Arc<ToolSet> {
         self.set.clone()
+    }
+
+    async fn question(&self, tool: &str, arguments: JsonObject, cx: &CallContext) -> Result<Option<String>> {
+        match self.state.registry.lookup(tool) {
+            Some(registered) => call::question(&registered, arguments, cx).await,
+            // Another server's tool cannot say more than its arguments.
+            None => Ok(None),
+        }
     }
 
     async fn call(&self, tool: &str, arguments: JsonObject, cx: &CallContext) -> Result<ToolOutput> {

@@ -1,6 +1,7 @@
 //! Conversations with the agent.
 
 mod record;
+mod take;
 
 use std::sync::Arc;
 
@@ -12,9 +13,10 @@ use uuid::Uuid;
 
 use crate::connection::Statement;
 use crate::database::Database;
-use crate::value::{Row, Value, json, unreadable, with_id};
+use crate::value::{Row, Value, unreadable, with_id};
 use crate::{MAX_PAGE, Page, one_more};
 use record::Record;
+use take::Take;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -29,6 +31,12 @@ pub struct Message {
     pub role: Role,
     pub content: String,
     pub created_at: Timestamp,
+    /// What tools did for this answer, in lines for the model.
+    #[serde(skip)]
+    pub trace: Option<String>,
+    /// Whether a tool answered. `None` for questions, and for answers of older versions.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub looked_up: Option<bool>,
 }
 
 /// A conversation in a list.
@@ -49,8 +57,18 @@ pub struct ConversationState {
     pub last_activity: Timestamp,
     /// The last messages, oldest first.
     pub recent: Vec<Message>,
-    /// Calls that wait for the user's confirmation, as the agent wrote them.
-    pub pending: Vec<String>,
+    /// The calls that the last message asks about, except those that were decided.
+    pub pending: Vec<PendingCall>,
+}
+
+/// A call that waits for the user's decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingCall {
+    /// A version 7 UUID: ids grow with time.
+    pub id: Uuid,
+    /// As the agent wrote it.
+    pub call: String,
+    pub expires_at: Timestamp,
 }
 
 /// A question and its answer, stored together or not at all.
@@ -60,8 +78,8 @@ pub struct Exchange {
     pub conversation: Uuid,
     pub question: Message,
     pub answer: Message,
-    /// Replaces the calls that waited before.
-    pub pending: Vec<String>,
+    /// The calls that the answer asks about.
+    pub pending: Vec<PendingCall>,
     /// The caller's name for the request, so that sending it twice does not store it twice.
     pub request_key: Option<String>,
 }
@@ -89,9 +107,10 @@ pub trait ConversationStore: Send + Sync {
     /// The stored answer to a request with this key.
     async fn answer_to(&self, owner: &UserId, request_key: &str) -> Result<Option<StoredAnswer>>;
 
-    /// Removes the calls that wait for confirmation, if they are still exactly these. Of all callers, in any number of
+    /// Removes calls that wait for a decision, and returns them. Fails with `NotFound`, and
+    /// removes none, unless all of them wait in this conversation at this time. Of all callers, in any number of
     /// processes, one succeeds.
-    async fn take_pending(&self, owner: &UserId, id: Uuid, pending: &[String]) -> Result<bool>;
+    async fn take_pending(&self, owner: &UserId, id: Uuid, calls: &[Uuid], now: Timestamp) -> Result<Vec<PendingCall>>;
 
     /// Stores an exchange in one transaction. Exchanges of one conversation never interleave. Returns what is stored:
     /// this exchange, or an earlier one with the same request key. Fails with `NotFound` if the conversation belongs to
@@ -125,12 +144,12 @@ pub(crate) struct Conversations {
 impl ConversationStore for Conversations {
     async fn latest(&self, owner: &UserId, recent: usize) -> Result<Option<ConversationState>> {
         let statement = Statement::new(LATEST).bind(owner).bind(one_more(recent) - 1);
-        state(&self.database.read(statement).await?)
+        self.read_state(statement).await
     }
 
     async fn state(&self, owner: &UserId, id: Uuid, recent: usize) -> Result<Option<ConversationState>> {
         let statement = Statement::new(STATE).bind(owner).bind(one_more(recent) - 1).bind(id);
-        state(&self.database.read(statement).await?)
+        self.read_state(statement).await
     }
 
     async fn answer_to(&self, owner: &UserId, request_key: &str) -> Result<Option<StoredAnswer>> {
@@ -138,12 +157,11 @@ impl ConversationStore for Conversations {
         row.as_ref().map(stored_answer).transpose()
     }
 
-    async fn take_pending(&self, owner: &UserId, id: Uuid, pending: &[String]) -> Result<bool> {
-        let statement = Statement::new(
-            "UPDATE conversations SET pending = $4 WHERE owner = $1 AND id = $2 AND pending = $3 RETURNING id",
-        );
-        let statement = statement.bind(owner).bind(id).bind(json(pending)?).bind(json(&[])?);
-        Ok(self.database.write(statement).await?.is_some())
+    async fn take_pending(&self, owner: &UserId, id: Uuid, calls: &[Uuid], now: Timestamp) -> Result<Vec<PendingCall>> {
+        let mut calls = calls.to_vec();
+        // In the same order everywhere, so that two that overlap cannot wait for each other.
+        calls.sort_unstable();
+        self.database.write(Take { owner: owner.clone(), conversation: id, calls, now }).await
     }
 
     async fn record(&self, owner: &UserId, exchange: &Exchange) -> Result<StoredAnswer> {
@@ -189,15 +207,48 @@ impl ConversationStore for Conversations {
     }
 }
 
+impl Conversations {
+    async fn read_state(&self, statement: Statement) -> Result<Option<ConversationState>> {
+        let rows = self.database.read(statement).await?;
+        let Some(first) = rows.first() else {
+            return Ok(None);
+        };
+        let id = first.uuid("conversation")?;
+        let asked = Statement::new(
+            "SELECT id, call, expires_at FROM confirmations WHERE conversation = $1 AND position = $2 ORDER BY id",
+        );
+        let asked = asked.bind(id).bind(first.get::<i64>("message_count")?);
+        let pending = self.database.read(asked).await?;
+        Ok(Some(ConversationState {
+            id,
+            last_activity: first.time("last_activity")?,
+            recent: with_id(&rows)?.into_iter().map(message).collect::<Result<_>>()?,
+            pending: pending.iter().map(pending_call).collect::<Result<_>>()?,
+        }))
+    }
+}
+
+fn pending_call(row: &Row) -> Result<PendingCall> {
+    Ok(PendingCall { id: row.uuid("id")?, call: row.get("call")?, expires_at: row.time("expires_at")? })
+}
+
 /// Both statements give a row for each message, or one without any, or none if there is no such conversation.
+macro_rules! columns {
+    () => {
+        "messages.position, messages.id, messages.role, messages.content, messages.created_at, messages.trace, \
+         messages.looked_up"
+    };
+}
+
 macro_rules! state_of {
     ($conversation:literal) => {
         concat!(
-            "WITH chosen AS (SELECT id, last_activity, pending FROM conversations WHERE owner = $1 ",
+            "WITH chosen AS (SELECT id, last_activity, message_count FROM conversations WHERE owner = $1 ",
             $conversation,
-            ") SELECT chosen.id AS conversation, chosen.last_activity, chosen.pending, \
-             said.position, said.id, said.role, said.content, said.created_at \
-             FROM chosen LEFT JOIN (SELECT position, id, role, content, created_at FROM messages \
+            ") SELECT chosen.id AS conversation, chosen.last_activity, chosen.message_count, said.* \
+             FROM chosen LEFT JOIN (SELECT ",
+            columns!(),
+            " FROM messages \
              WHERE conversation = (SELECT id FROM chosen) ORDER BY position DESC LIMIT $2) AS said ON TRUE \
              ORDER BY said.position"
         )
@@ -207,20 +258,23 @@ macro_rules! state_of {
 const LATEST: &str = state_of!("ORDER BY last_activity DESC, id DESC LIMIT 1");
 const STATE: &str = state_of!("AND id = $3");
 
-const MESSAGES: &str = "SELECT said.position, said.id, said.role, said.content, said.created_at FROM conversations \
-     LEFT JOIN (SELECT position, id, role, content, created_at FROM messages \
-     WHERE conversation = $2 AND position < $3 ORDER BY position DESC LIMIT $4) AS said ON TRUE \
-     WHERE conversations.owner = $1 AND conversations.id = $2 ORDER BY said.position";
+const MESSAGES: &str = concat!(
+    "SELECT said.* FROM conversations LEFT JOIN (SELECT ",
+    columns!(),
+    " FROM messages WHERE conversation = $2 AND position < $3 ORDER BY position DESC LIMIT $4) AS said ON TRUE \
+     WHERE conversations.owner = $1 AND conversations.id = $2 ORDER BY said.position"
+);
 
 const LIST: &str = "SELECT id, created_at, last_activity, message_count, preview FROM conversations \
      WHERE owner = $1 AND (last_activity, id) < ($2, $3) ORDER BY last_activity DESC, id DESC LIMIT $4";
 
 fn answer_statement(owner: &UserId, request_key: &str) -> Statement {
-    Statement::new(
-        "SELECT messages.conversation, messages.id, messages.role, messages.content, messages.created_at \
-         FROM requests JOIN messages ON messages.conversation = requests.conversation \
-         AND messages.position = requests.position WHERE requests.owner = $1 AND requests.request_key = $2",
-    )
+    Statement::new(concat!(
+        "SELECT messages.conversation, ",
+        columns!(),
+        " FROM requests JOIN messages ON messages.conversation = requests.conversation \
+         AND messages.position = requests.position WHERE requests.owner = $1 AND requests.request_key = $2"
+    ))
     .bind(owner)
     .bind(request_key)
 }
@@ -248,6 +302,8 @@ fn message(row: &Row) -> Result<Message> {
         },
         content: row.get("content")?,
         created_at: row.time("created_at")?,
+        trace: row.get("trace")?,
+        looked_up: row.get::<Option<i64>>("looked_up")?.map(|number| number != 0),
     })
 }
 
@@ -259,19 +315,6 @@ fn conversation(row: &Row) -> Result<Conversation> {
         message_count: row.count("message_count")?,
         preview: row.get("preview")?,
     })
-}
-
-fn state(rows: &[Row]) -> Result<Option<ConversationState>> {
-    let Some(first) = rows.first() else {
-        return Ok(None);
-    };
-    let recent = with_id(rows)?;
-    Ok(Some(ConversationState {
-        id: first.uuid("conversation")?,
-        last_activity: first.time("last_activity")?,
-        recent: recent.into_iter().map(message).collect::<Result<_>>()?,
-        pending: first.texts("pending")?,
-    }))
 }
 
 /// `rows` are oldest first; if they are more than wanted, the oldest only shows that there are more.

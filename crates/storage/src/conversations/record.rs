@@ -4,10 +4,10 @@ use async_trait::async_trait;
 use tribune_core::{Error, Result, UserId};
 
 use super::{Exchange, StoredAnswer, answer_statement, stored_answer};
-use crate::check_key;
 use crate::connection::{Connection, Statement, Write};
 use crate::error::{Failure, Reason};
-use crate::value::{json, truncate_time};
+use crate::value::{Value, truncate_time};
+use crate::{MAX_PENDING_CALLS, check_key};
 
 const PREVIEW_CHARS: usize = 100;
 
@@ -34,27 +34,26 @@ impl Record {
     async fn claim(&self, connection: &mut Connection<'_>) -> Result<Option<i64>, Failure> {
         let Exchange { question, answer, .. } = &self.exchange;
         let statement = Statement::new(
-            "INSERT INTO conversations (id, owner, created_at, last_activity, message_count, preview, pending) \
-             VALUES ($1, $2, $3, $4, 2, $5, $6) \
+            "INSERT INTO conversations (id, owner, created_at, last_activity, message_count, preview) \
+             VALUES ($1, $2, $3, $4, 2, $5) \
              ON CONFLICT (id) DO UPDATE SET message_count = conversations.message_count + 2, \
              last_activity = CASE WHEN excluded.last_activity > conversations.last_activity \
-             THEN excluded.last_activity ELSE conversations.last_activity END, pending = excluded.pending \
+             THEN excluded.last_activity ELSE conversations.last_activity END \
              WHERE conversations.owner = excluded.owner RETURNING message_count",
         )
         .bind(self.exchange.conversation)
         .bind(&self.owner)
         .bind(question.created_at)
         .bind(answer.created_at.max(question.created_at))
-        .bind(preview(&question.content))
-        .bind(json(&self.exchange.pending)?);
+        .bind(preview(&question.content));
         let row = connection.fetch_one(statement).await?;
         Ok(row.map(|row| row.get("message_count")).transpose()?)
     }
 
     async fn add_messages(&self, count: i64, connection: &mut Connection<'_>) -> Result<(), Failure> {
         let mut statement = Statement::new(
-            "INSERT INTO messages (conversation, position, id, role, content, created_at) \
-             VALUES ($1, $2, $3, $4, $5, $6), ($7, $8, $9, $10, $11, $12)",
+            "INSERT INTO messages (conversation, position, id, role, content, created_at, trace, looked_up) \
+             VALUES ($1, $2, $3, $4, $5, $6, $7, $8), ($9, $10, $11, $12, $13, $14, $15, $16)",
         );
         let messages = [(count - 1, &self.exchange.question), (count, &self.exchange.answer)];
         for (position, message) in messages {
@@ -64,9 +63,32 @@ impl Record {
                 .bind(message.id)
                 .bind(message.role)
                 .bind(message.content.as_str())
-                .bind(message.created_at);
+                .bind(message.created_at)
+                .bind(message.trace.clone())
+                .bind(Value::Integer(message.looked_up.map(i64::from)));
         }
         connection.fetch(statement).await.map(drop)
+    }
+
+    /// Also deletes what has expired, and the oldest calls of the conversation beyond the limit.
+    async fn add_pending(&self, position: i64, connection: &mut Connection<'_>) -> Result<(), Failure> {
+        let Exchange { conversation, pending, answer, .. } = &self.exchange;
+        if pending.is_empty() {
+            return Ok(());
+        }
+        for asked in pending {
+            let statement = Statement::new(
+                "INSERT INTO confirmations (id, conversation, position, call, expires_at) VALUES ($1, $2, $3, $4, $5)",
+            );
+            let statement = statement.bind(asked.id).bind(*conversation).bind(position);
+            connection.fetch(statement.bind(asked.call.as_str()).bind(asked.expires_at)).await?;
+        }
+        let delete = Statement::new(
+            "DELETE FROM confirmations WHERE expires_at <= $1 OR conversation = $2 AND id NOT IN \
+             (SELECT id FROM confirmations WHERE conversation = $2 ORDER BY id DESC LIMIT $3)",
+        );
+        let delete = delete.bind(answer.created_at).bind(*conversation).bind(MAX_PENDING_CALLS as i64);
+        connection.fetch(delete).await.map(drop)
     }
 
     /// Fails if the same request was answered by another process meanwhile; made again, this one will find that.
@@ -104,6 +126,7 @@ impl Write for Record {
             return Err(Error::not_found("no such conversation: omit the id to start a new one").into());
         };
         self.add_messages(count, connection).await?;
+        self.add_pending(count, connection).await?;
         if let Some(key) = key {
             self.add_request(key, count, connection).await?;
         }

@@ -2,14 +2,16 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use tribune_core::{Result, UserId};
+use jiff::civil::Date;
+use serde::{Deserialize, Serialize};
+use tribune_core::{Error, Result, UserId};
 use uuid::Uuid;
 
-use super::{Task, TaskChanges, by_id, columns, task};
+use super::{Priority, Task, TaskChanges, by_id, columns, task};
 use crate::connection::{Connection, Statement, Write};
 use crate::error::Failure;
 use crate::text::{fold, search_text, tags_key};
-use crate::value::{Value, json, truncate_time};
+use crate::value::{Row, Value, json, truncate_time, unreadable};
 
 /// All columns of a task, in the order in which both statements below number them.
 fn columns_of(owner: &UserId, task: &Task) -> Result<Vec<Value>> {
@@ -46,17 +48,44 @@ pub(super) fn add(owner: &UserId, task: &Task) -> Result<Statement> {
     Ok(Statement::composed(sql, columns_of(owner, task)?))
 }
 
-fn replace(owner: &UserId, task: &Task) -> Result<Statement> {
+/// `previous` of `None` leaves the previous version as it is.
+fn replace(owner: &UserId, task: &Task, previous: Option<&Version>) -> Result<Statement> {
     let sql = "UPDATE tasks SET title = $3, description = $4, priority = $5, category = $6, tags = $7, due_date = $8, \
-         created_at = $9, updated_at = $10, completed_at = $11, category_key = $12, tags_key = $13, search = $14 \
-         WHERE owner = $1 AND id = $2";
-    Ok(Statement::composed(sql, columns_of(owner, task)?))
+         created_at = $9, updated_at = $10, completed_at = $11, category_key = $12, tags_key = $13, search = $14, \
+         previous = COALESCE($15, previous) WHERE owner = $1 AND id = $2";
+    let previous = previous.map(serde_json::to_string).transpose();
+    let previous = previous.map_err(|error| Error::internal("a task could not be written as JSON").caused_by(error))?;
+    Ok(Statement::composed(sql, columns_of(owner, task)?).bind(previous))
+}
+
+/// What an update changes of a task, stored as JSON.
+#[derive(PartialEq, Eq, Serialize, Deserialize)]
+struct Version {
+    title: String,
+    description: Option<String>,
+    priority: Priority,
+    category: Option<String>,
+    tags: Vec<String>,
+    due_date: Option<Date>,
+}
+
+impl Version {
+    fn of(task: &Task) -> Self {
+        let Task { title, description, priority, category, tags, due_date, .. } = task.clone();
+        Self { title, description, priority, category, tags, due_date }
+    }
+
+    fn put_into(self, task: &mut Task) {
+        let Self { title, description, priority, category, tags, due_date } = self;
+        *task = Task { title, description, priority, category, tags, due_date, ..task.clone() };
+    }
 }
 
 pub(super) struct Update {
     pub(super) owner: UserId,
     pub(super) id: Uuid,
-    pub(super) changes: TaskChanges,
+    /// `None` brings the previous version back.
+    pub(super) changes: Option<TaskChanges>,
     pub(super) now: Timestamp,
 }
 
@@ -72,29 +101,38 @@ impl Write for Update {
             return Ok(None);
         };
         let mut task = task(&row)?;
-        self.apply(&mut task)?;
-        connection.fetch(replace(&self.owner, &task)?).await?;
+        let previous = Version::of(&task);
+        match &self.changes {
+            Some(changes) => apply(changes.clone(), &mut task),
+            None => stored_version(&row)?.put_into(&mut task),
+        }
+        task.updated_at = truncate_time(self.now)?;
+        // Updated to what it is already, it would lose the version before.
+        let previous = Some(&previous).filter(|previous| **previous != Version::of(&task));
+        connection.fetch(replace(&self.owner, &task, previous)?).await?;
         Ok(Some(task))
     }
 }
 
-impl Update {
-    fn apply(&self, task: &mut Task) -> Result<()> {
-        fn put<T>(field: &mut T, change: Option<T>) {
-            if let Some(value) = change {
-                *field = value;
-            }
+fn apply(changes: TaskChanges, task: &mut Task) {
+    fn put<T>(field: &mut T, change: Option<T>) {
+        if let Some(value) = change {
+            *field = value;
         }
-        let changes = self.changes.clone();
-        put(&mut task.title, changes.title);
-        put(&mut task.description, changes.description);
-        put(&mut task.priority, changes.priority);
-        put(&mut task.category, changes.category);
-        put(&mut task.tags, changes.tags);
-        put(&mut task.due_date, changes.due_date);
-        task.updated_at = truncate_time(self.now)?;
-        Ok(())
     }
+    put(&mut task.title, changes.title);
+    put(&mut task.description, changes.description);
+    put(&mut task.priority, changes.priority);
+    put(&mut task.category, changes.category);
+    put(&mut task.tags, changes.tags);
+    put(&mut task.due_date, changes.due_date);
+}
+
+fn stored_version(row: &Row) -> Result<Version> {
+    let stored: Option<String> = row.get("previous")?;
+    let stored =
+        stored.ok_or_else(|| Error::invalid_argument("this task was never updated: there is nothing to undo"))?;
+    serde_json::from_str(&stored).map_err(|error| unreadable("a task").caused_by(error))
 }
 
 /// One statement, so that concurrent toggles all take effect.

@@ -167,8 +167,14 @@ impl Tasks {
         changes: &TaskChanges,
         now: Timestamp,
     ) -> Result<Option<Task>> {
-        let update = Update { owner: owner.clone(), id, changes: changes.clone(), now };
+        let update = Update { owner: owner.clone(), id, changes: Some(changes.clone()), now };
         self.database.write(update).await
+    }
+
+    /// Exchanges a task with what it was before its last update, so that a second undo brings the update back. `None` if
+    /// the owner has no such task; an invalid argument if it was never updated.
+    pub async fn undo_update(&self, owner: &UserId, id: Uuid, now: Timestamp) -> Result<Option<Task>> {
+        self.database.write(Update { owner: owner.clone(), id, changes: None, now }).await
     }
 
     /// Completes or reopens a task; `wanted` of `None` toggles it.
@@ -207,7 +213,7 @@ use columns;
 
 /// `ending` is SQL, as [`crate::connection::Connection::locking`] gives it.
 fn by_id(owner: &UserId, id: Uuid, ending: &'static str) -> Statement {
-    let sql = concat!("SELECT ", columns!(), " FROM tasks WHERE owner = $1 AND id = $2");
+    let sql = concat!("SELECT ", columns!(), ", previous FROM tasks WHERE owner = $1 AND id = $2");
     Statement::composed(format!("{sql}{ending}"), vec![owner.into(), id.into()])
 }
 

@@ -1,8 +1,8 @@
 //! Tasks, messages and exchanges for tests.
 
 use jiff::Timestamp;
-use tribune_core::UserId;
-use tribune_storage::{Exchange, Message, Priority, Role, Task};
+use tribune_core::{UserId, id_of_time};
+use tribune_storage::{Exchange, Message, PendingCall, Priority, Role, Task};
 use uuid::Uuid;
 
 pub fn user(name: &str) -> UserId {
@@ -34,7 +34,15 @@ pub fn texts(texts: &[&str]) -> Vec<String> {
 }
 
 pub fn message(role: Role, content: &str, second: i64) -> Message {
-    Message { id: Uuid::now_v7(), role, content: content.to_owned(), created_at: time(second) }
+    let (content, created_at) = (content.to_owned(), time(second));
+    let trace = (role == Role::Assistant).then(|| format!("trace of {content}"));
+    let looked_up = (role == Role::Assistant).then_some(second % 2 == 0);
+    Message { id: Uuid::now_v7(), role, content, created_at, trace, looked_up }
+}
+
+/// Asked at `second`, decided within a minute.
+pub fn pending(call: &str, second: i64) -> PendingCall {
+    PendingCall { id: id_of_time(time(second)), call: call.to_owned(), expires_at: time(second + 60) }
 }
 
 /// Asked at `second`, answered a second later.

@@ -1,11 +1,10 @@
 //! Several processes on one database.
 
 use futures::future::join_all;
-use tribune_storage::Store;
-use tribune_storage::TaskFilter;
+use tribune_storage::{Exchange, Store, TaskFilter};
 use uuid::Uuid;
 
-use crate::fixtures::{exchange, task, user};
+use crate::fixtures::{exchange, pending, task, time, user};
 use crate::test_database::{Kind, TestDatabase};
 
 /// All find an empty database at once.
@@ -79,4 +78,33 @@ async fn two_stores_write_to_one_sqlite() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_stores_write_to_one_postgres() {
     written_by_two(Kind::Postgres).await;
+}
+
+/// Two nodes get the same decision at once: one of them may run the call.
+async fn taken_by_two(kind: Kind) {
+    let database = TestDatabase::new(kind).await;
+    let stores = [database.store(), database.store()];
+    let (ann, id) = (user("ann"), Uuid::now_v7());
+    for second in 0..10 {
+        let waiting = [pending("delete x", second), pending("delete y", second)];
+        let said = Exchange { pending: waiting.to_vec(), ..exchange(id, "question", second) };
+        stores[0].conversations().record(&ann, &said).await.expect("kept");
+        let calls = waiting.map(|call| call.id);
+        let take = async |store: &Store| store.conversations().take_pending(&ann, id, &calls, time(second)).await;
+        let (one, other) = tokio::join!(take(&stores[0]), take(&stores[1]));
+        assert!(one.is_ok() != other.is_ok(), "{one:?} {other:?}");
+    }
+    for store in stores {
+        store.close().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_sqlite_store_takes_a_pending_call() {
+    taken_by_two(Kind::Sqlite).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_postgres_store_takes_a_pending_call() {
+    taken_by_two(Kind::Postgres).await;
 }

@@ -1,4 +1,4 @@
-//! The five tools. None has an argument that says whose task it is.
+//! The six tools. None has an argument that says whose task it is.
 
 mod arguments;
 mod cursor;
@@ -25,6 +25,7 @@ enum Verb {
     List,
     Complete,
     Update,
+    Undo,
     Delete,
 }
 
@@ -49,6 +50,7 @@ pub fn all(tasks: &Tasks) -> Vec<Arc<dyn Tool>> {
         tool(Verb::List, specs::list_tasks()),
         tool(Verb::Complete, specs::complete_task()),
         tool(Verb::Update, specs::update_task()),
+        tool(Verb::Undo, specs::undo_task_update()),
         tool(Verb::Delete, specs::delete_task()),
     ]
 }
@@ -82,6 +84,15 @@ impl Tool for TaskTool {
         arguments::normalise(args);
     }
 
+    async fn question(&self, args: &JsonObject, cx: &CallContext) -> Result<Option<String>> {
+        if self.verb != Verb::Delete {
+            return Ok(None);
+        }
+        let task = self.tasks.store.get(&owner(cx)?, arguments::task_id(args)?).await?.ok_or_else(no_such_task)?;
+        // A title must not look as if the question ended in it.
+        Ok(Some(format!("Delete the task \"{}\"?", task.title.replace('"', "'"))))
+    }
+
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
         let owner = owner(cx)?;
         arguments::check_text(&args)?;
@@ -97,6 +108,10 @@ impl Tool for TaskTool {
                 let (id, changes) = (arguments::task_id(&args)?, arguments::changes(&args)?);
                 let updated = self.tasks.store.update(&owner, id, &changes, self.now()).await?;
                 self.answer(updated, false)
+            }
+            Verb::Undo => {
+                let id = arguments::task_id(&args)?;
+                self.answer(self.tasks.store.undo_update(&owner, id, self.now()).await?, false)
             }
             Verb::Delete => {
                 let id = arguments::task_id(&args)?;
@@ -163,12 +178,14 @@ impl TaskTool {
             #[serde(skip_serializing_if = "std::ops::Not::not")]
             deleted: bool,
         }
-        let task = task.ok_or_else(|| {
-            Error::not_found("there is no such task; list_tasks gives the tasks there are, with their ids")
-        })?;
+        let task = task.ok_or_else(no_such_task)?;
         let task = TaskView::of(&task, &self.tasks.links);
         ToolOutput::structured(&Answer { task, deleted }, 1)
     }
+}
+
+fn no_such_task() -> Error {
+    Error::not_found("there is no such task; list_tasks gives the tasks there are, with their ids")
 }
 
 /// The user whose tasks a call reads or changes.

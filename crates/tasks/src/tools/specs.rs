@@ -76,10 +76,18 @@ pub fn update_task() -> ToolSpec {
     let input = arguments(properties.into(), &["task_id"]);
     let description = "Changes one of the user's tasks: its title, description, priority, category, tags or due date. \
         Name at least one of them; the others stay. null clears a description, a category or a due date; tags are replaced as a whole. \
-        Get the id from list_tasks.";
+        Get the id from list_tasks. undo_task_update brings the task back as it was before.";
     let hints = Hints { idempotent: true, ..CHANGES };
     let spec = spec("update_task", "Change a task", description, input, one(), hints);
     shown(spec, "Changing a task", "Changed a task")
+}
+
+pub fn undo_task_update() -> ToolSpec {
+    let input = arguments(json!({"task_id": task_id()}), &["task_id"]);
+    let description = "Undoes the last update_task of one of the user's tasks: its title, description, priority, category, tags and due date are again what they were. \
+        Calling it twice brings the update back. Get the id from list_tasks. Answers with the task as it is then.";
+    let spec = spec("undo_task_update", "Undo the change of a task", description, input, one(), CHANGES);
+    shown(spec, "Undoing a change", "Undid a change")
 }
 
 pub fn delete_task() -> ToolSpec {
@@ -90,7 +98,6 @@ pub fn delete_task() -> ToolSpec {
     let mut output = one();
     output["properties"]["deleted"] = json!({"type": "boolean", "description": "true: it is gone."});
     let mut spec = spec("delete_task", "Delete a task", description, input, output, hints);
-    spec.display.confirmation = Some(("Delete the task", "task_id"));
     spec.display.is_uncitable = true;
     shown(spec, "Deleting a task", "Deleted a task")
 }

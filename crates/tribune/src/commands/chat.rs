@@ -73,7 +73,7 @@ impl Talk {
             message: message.to_owned(),
             conversation_id: self.conversation.filter(|_| !self.begin_new),
             new_conversation: self.begin_new,
-            request_id: None,
+            ..ChatRequest::default()
         };
         let chat = self.chat()?;
         let answer = match chat.agent.begin(request, &UserId::local()).await? {
@@ -255,7 +255,7 @@ impl Events for Terminal {
             Event::ToolEnd { summary, .. } => {
                 self.end_line();
                 let outcome = match (summary.success, summary.needs_confirmation) {
-                    (_, true) => "waits for your confirmation",
+                    (_, true) => "waits for your decision",
                     (true, _) => "done",
                     (false, _) => "failed",
                 };

@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use crate::people::{Person, token, tribune};
 use crate::support::{TestServer, sample, wait_for};
 
-const TASK_TOOLS: [&str; 5] = ["add_task", "list_tasks", "complete_task", "update_task", "delete_task"];
+const TASK_TOOLS: [&str; 6] =
+    ["add_task", "list_tasks", "complete_task", "update_task", "undo_task_update", "delete_task"];
 
 fn with_store() -> TestServer {
     TestServer::builder().documents(&sample()).tables("[store]").start()

@@ -36,18 +36,19 @@ fn script(asked: &ModelRequest, breakdowns: &Mutex<usize>) -> Reply {
         json!({"task_id": task.map(|task| task["id"].clone())})
     };
     let is = |words: &str| question.contains(words);
+    if question.starts_with("yes: ") || question.starts_with("no: ") {
+        return says(if question.starts_with("yes") { "It is deleted." } else { "It stays." });
+    }
     if is("water the tomatoes") {
         return match results.len() {
             0 => calls("add_task", &json!({"title": "Water the tomatoes"})),
             _ => says("Done: **Water the tomatoes** is on your list."),
         };
     }
-    if is("delete the tomato") || question == "yes" {
+    if is("delete the tomato") {
         return match results.len() {
             0 => calls("list_tasks", &json!({"status": "all"})),
-            1 => calls("delete_task", &tomato()),
-            _ if question == "yes" => says("It is deleted."),
-            _ => says("Shall I delete **Water the tomatoes**?"),
+            _ => calls("delete_task", &tomato()),
         };
     }
     if is("find beans") {

@@ -38,6 +38,8 @@ fn task_errors_begin_with_their_code() {
         ("complete_task", json!({"task_id": "x".repeat(36)}), "VALIDATION_ERROR", "list_tasks"),
         ("complete_task", json!({"task_id": nobody}), "TASK_NOT_FOUND", "list_tasks"),
         ("update_task", json!({"task_id": nobody, "title": "x"}), "TASK_NOT_FOUND", "list_tasks"),
+        ("undo_task_update", json!({"task_id": id}), "VALIDATION_ERROR", "nothing to undo"),
+        ("undo_task_update", json!({"task_id": nobody}), "TASK_NOT_FOUND", "list_tasks"),
         ("delete_task", json!({"task_id": nobody}), "TASK_NOT_FOUND", "list_tasks"),
     ] {
         let fault = me.try_call(tool, &arguments).expect_err(tool);
@@ -130,6 +132,7 @@ fn tasks_are_hidden_from_other_users() {
         for (tool, arguments) in [
             ("complete_task", json!({"task_id": hers})),
             ("update_task", json!({"task_id": hers, "title": "Mine"})),
+            ("undo_task_update", json!({"task_id": hers})),
             ("delete_task", json!({"task_id": hers})),
             ("complete_task", json!({"task_id": id})),
         ] {

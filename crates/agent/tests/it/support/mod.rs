@@ -143,5 +143,5 @@ pub fn context() -> CallContext {
 }
 
 pub fn request(message: &str) -> ChatRequest {
-    ChatRequest { message: message.into(), conversation_id: None, new_conversation: false, request_id: None }
+    ChatRequest { message: message.into(), ..ChatRequest::default() }
 }

@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use tribune_core::{Error, Result, UserId};
 use tribune_storage::{
-    Conversation, ConversationState, ConversationStore, Exchange, Message, MessageCursor, Page, StoredAnswer,
+    Conversation, ConversationState, ConversationStore, Exchange, Message, MessageCursor, Page, PendingCall,
+    StoredAnswer,
 };
 use uuid::Uuid;
 
@@ -67,16 +68,15 @@ impl ConversationStore for Memory {
             .map(|(_, exchange)| StoredAnswer { conversation: exchange.conversation, answer: exchange.answer.clone() }))
     }
 
-    async fn take_pending(&self, owner: &UserId, id: Uuid, pending: &[String]) -> Result<bool> {
+    async fn take_pending(&self, owner: &UserId, id: Uuid, calls: &[Uuid], now: Timestamp) -> Result<Vec<PendingCall>> {
         let mut kept = self.kept.lock().expect("conversations");
-        let last = kept.iter_mut().rfind(|(user, exchange)| user == owner && exchange.conversation == id);
-        Ok(last.is_some_and(|(_, exchange)| {
-            let is_this = exchange.pending == pending && !pending.is_empty();
-            if is_this {
-                exchange.pending.clear();
-            }
-            is_this
-        }))
+        let own = kept.iter_mut().filter(|(user, exchange)| user == owner && exchange.conversation == id);
+        let mut places: Vec<&mut Vec<PendingCall>> = own.map(|(_, exchange)| &mut exchange.pending).collect();
+        let is_wanted = |call: &PendingCall| calls.contains(&call.id) && call.expires_at > now;
+        if places.iter().flat_map(|place| place.iter()).filter(|call| is_wanted(call)).count() < calls.len() {
+            return Err(Error::not_found("no such call waits for a decision"));
+        }
+        Ok(places.iter_mut().flat_map(|place| place.extract_if(.., |call| is_wanted(call))).collect())
     }
 
     async fn record(&self, owner: &UserId, exchange: &Exchange) -> Result<StoredAnswer> {

@@ -53,6 +53,11 @@ impl Tasks {
         tasks.iter().filter(|task| task.completed).map(|task| task.title).collect()
     }
 
+    pub fn rename(&self, id: &str, title: &'static str) {
+        let mut tasks = self.tasks.lock().expect("tasks");
+        tasks.iter_mut().find(|task| task.id == id).expect("a task").title = title;
+    }
+
     fn list(&self) -> Value {
         let tasks = self.tasks.lock().expect("tasks");
         let shown = tasks.iter().map(|task| {
@@ -113,17 +118,12 @@ impl Toolbox for Tasks {
                     progress: Some(("Reading your tasks", "Read your tasks")),
                     items: Some(("tasks", "task")),
                     is_uncitable: true,
-                    ..CallDisplay::default()
                 },
                 ..spec("list_tasks", Hints::READ)
             },
             spec("complete_task", WRITE),
             ToolSpec {
-                display: CallDisplay {
-                    confirmation: Some(("Delete the task", "task_id")),
-                    is_uncitable: true,
-                    ..CallDisplay::default()
-                },
+                display: CallDisplay { is_uncitable: true, ..CallDisplay::default() },
                 ..spec("delete_task", DESTROY)
             },
             ToolSpec { title: "Send a letter".into(), ..spec("send_letter", DESTROY) },
@@ -133,6 +133,14 @@ impl Toolbox for Tasks {
             spec("panic", Hints::READ),
             spec("long", Hints::READ),
         ]))
+    }
+
+    async fn question(&self, tool: &str, arguments: JsonObject, _cx: &CallContext) -> Result<Option<String>> {
+        if tool != "delete_task" {
+            return Ok(None);
+        }
+        let at = self.find(&arguments)?;
+        Ok(Some(format!("Delete the task \"{}\"?", self.tasks.lock().expect("tasks")[at].title)))
     }
 
     async fn call(&self, tool: &str, arguments: JsonObject, _cx: &CallContext) -> Result<ToolOutput> {

@@ -2,10 +2,12 @@ use futures::future::join_all;
 use jiff::Timestamp;
 use tribune_core::{ErrorKind, UserId};
 use tribune_storage::Store;
-use tribune_storage::{Conversation, ConversationStore, Exchange, Message, MessageCursor, StoredAnswer};
+use tribune_storage::{
+    Conversation, ConversationStore, Exchange, MAX_PENDING_CALLS, Message, MessageCursor, PendingCall, StoredAnswer,
+};
 use uuid::Uuid;
 
-use crate::fixtures::{exchange, texts, time, user};
+use crate::fixtures::{exchange, pending, time, user};
 
 async fn all_messages(store: &dyn ConversationStore, owner: &UserId, id: Uuid) -> Vec<Message> {
     let page = store.messages(owner, id, 1_000, None).await.expect("an answer").expect("the conversation");
@@ -44,12 +46,11 @@ pub async fn exchange_round_trips(store: &Store) {
 pub async fn state_has_last_messages(store: &Store) {
     let (conversations, ann, id) = (store.conversations(), user("ann"), Uuid::now_v7());
     assert_eq!(conversations.state(&ann, id, 10).await.expect("an answer"), None);
-    for (number, pending) in (0..).zip([&["delete x", "delete \"y\""][..], &["z"]]) {
-        let said = Exchange { pending: texts(pending), ..exchange(id, &format!("question {number}"), number * 10) };
+    for number in 0..2 {
+        let said = exchange(id, &format!("question {number}"), number * 10);
         conversations.record(&ann, &said).await.expect("kept");
         let state = conversations.state(&ann, id, 3).await.expect("an answer").expect("the conversation");
         assert_eq!((state.id, state.last_activity), (id, time(number * 10 + 1)));
-        assert_eq!(state.pending, pending);
     }
     for (recent, expected) in [
         (0, &[][..]),
@@ -149,7 +150,7 @@ pub async fn foreign_conversation_is_not_found(store: &Store) {
     let (conversations, ann, bob, id) = (store.conversations(), user("ann"), user("bob"), Uuid::now_v7());
     conversations.record(&ann, &exchange(id, "hers", 0)).await.expect("kept");
     let before = conversations.state(&ann, id, 10).await.expect("an answer");
-    let his = Exchange { pending: texts(&["evil"]), ..keyed(id, "his", "key") };
+    let his = Exchange { pending: vec![pending("evil", 0)], ..keyed(id, "his", "key") };
     let error = conversations.record(&bob, &his).await.expect_err("not his");
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert_eq!(conversations.state(&ann, id, 10).await.expect("an answer"), before);
@@ -258,17 +259,59 @@ pub async fn rejected_exchange_leaves_nothing_behind(store: &Store) {
     assert_eq!(conversations.list(&ann, 10, None).await.expect("a page").items.len(), 1);
 }
 
+fn asking(id: Uuid, second: i64, pending: &[PendingCall]) -> Exchange {
+    Exchange { pending: pending.to_vec(), ..exchange(id, "question", second) }
+}
+
+/// The calls that the last message asks about.
+async fn asked(store: &dyn ConversationStore, owner: &UserId, id: Uuid) -> Vec<PendingCall> {
+    store.state(owner, id, 0).await.expect("an answer").expect("the conversation").pending
+}
+
 pub async fn pending_calls_are_taken_once(store: &Store) {
-    let (conversations, ann, bob, id) = (store.conversations(), user("ann"), user("bob"), Uuid::now_v7());
-    let waiting = texts(&["delete x", "delete \"y\""]);
-    let said = Exchange { pending: waiting.clone(), ..exchange(id, "question", 0) };
-    conversations.record(&ann, &said).await.expect("kept");
+    let (conversations, ann, bob) = (store.conversations(), user("ann"), user("bob"));
+    let (id, other) = (Uuid::now_v7(), Uuid::now_v7());
+    let waiting = [pending("delete x", 1), pending("delete \"y\"", 2)];
+    conversations.record(&ann, &asking(id, 0, &waiting)).await.expect("kept");
+    conversations.record(&ann, &asking(other, 0, &[])).await.expect("kept");
+    assert_eq!(asked(&*conversations, &ann, id).await, waiting);
+    let [first, second] = waiting.clone().map(|call| call.id);
+    let take = async |owner: &UserId, id: Uuid, calls: &[Uuid], at: i64| {
+        conversations.take_pending(owner, id, calls, time(at)).await
+    };
+    for (owner, id, calls, at, why) in [
+        (&bob, id, vec![first], 3, "another user"),
+        (&ann, other, vec![first], 3, "another conversation"),
+        (&ann, id, vec![first, Uuid::now_v7()], 3, "one of them is unknown"),
+        (&ann, id, vec![first, first], 3, "the same twice"),
+        (&ann, id, vec![first, second], 61, "one of them has expired"),
+    ] {
+        let error = take(owner, id, &calls, at).await.expect_err(why);
+        assert_eq!(error.kind(), ErrorKind::NotFound, "{why}");
+    }
+    assert_eq!(asked(&*conversations, &ann, id).await, waiting, "nothing is taken by halves");
+    let tries = (0..8).map(|n| if n % 2 == 0 { vec![first, second] } else { vec![second, first] });
+    let tries: Vec<Vec<Uuid>> = tries.collect();
+    let taken = join_all(tries.iter().map(|calls| take(&ann, id, calls, 3))).await;
+    let taken: Vec<Vec<PendingCall>> = taken.into_iter().filter_map(Result::ok).collect();
+    assert_eq!(taken, [waiting.to_vec()], "one of them gets both, in order");
+    assert_eq!(asked(&*conversations, &ann, id).await, []);
+}
+
+pub async fn pending_calls_outlive_later_messages(store: &Store) {
+    let (conversations, ann, id) = (store.conversations(), user("ann"), Uuid::now_v7());
+    let calls: Vec<PendingCall> = (0..12).map(|number| pending("delete", number)).collect();
     let take =
-        async |owner: &UserId, what: &[String]| conversations.take_pending(owner, id, what).await.expect("an answer");
-    assert!(!take(&bob, &waiting).await, "not another's");
-    assert!(!take(&ann, &waiting[..1]).await, "not something else");
-    let taken = join_all((0..8).map(|_| take(&ann, &waiting))).await;
-    assert_eq!(taken.into_iter().filter(|taken| *taken).count(), 1);
-    let state = conversations.state(&ann, id, 10).await.expect("an answer").expect("the conversation");
-    assert_eq!((state.pending, state.recent.len()), (Vec::new(), 2));
+        async |call: &PendingCall, at: i64| conversations.take_pending(&ann, id, &[call.id], time(at)).await.is_ok();
+    conversations.record(&ann, &asking(id, 0, &calls[..4])).await.expect("kept");
+    conversations.record(&ann, &asking(id, 5, &[])).await.expect("kept");
+    assert_eq!(asked(&*conversations, &ann, id).await, [], "the last message asks about nothing");
+    assert!(take(&calls[3], 6).await, "but they wait");
+    // The oldest make room for others.
+    conversations.record(&ann, &asking(id, 10, &calls[4..])).await.expect("kept");
+    assert_eq!(asked(&*conversations, &ann, id).await.len(), MAX_PENDING_CALLS);
+    assert!(!take(&calls[2], 12).await && take(&calls[4], 12).await);
+    // What has expired goes when another call is stored.
+    conversations.record(&ann, &asking(Uuid::now_v7(), 200, &[pending("delete", 200)])).await.expect("kept");
+    assert!(!take(&calls[11], 13).await);
 }

@@ -275,3 +275,37 @@ pub async fn concurrent_callers_get_their_own_answers(store: &Store) {
         assert_eq!(told.expect("an answer"), Some(expected));
     }
 }
+
+pub async fn last_update_is_undone(store: &Store) {
+    let (tasks, ann, bob) = (store.tasks(), user("ann"), user("bob"));
+    let first = full("first");
+    tasks.add(&ann, &first).await.expect("kept");
+    let undo = async |owner, second| tasks.undo_update(owner, first.id, time(second)).await;
+    assert_eq!(undo(&ann, 9).await.expect_err("never updated").kind(), ErrorKind::InvalidArgument);
+    let update = async |title: &str, second| {
+        let changes = TaskChanges {
+            title: Some(title.to_owned()),
+            description: Some(None),
+            due_date: Some(None),
+            tags: Some(Vec::new()),
+            ..TaskChanges::default()
+        };
+        tasks.update(&ann, first.id, &changes, time(second)).await.expect("an answer").expect("the task")
+    };
+    let second = update("second", 10).await;
+    // Made again, it changes nothing and takes nothing away.
+    update("second", 11).await;
+    assert_eq!(undo(&bob, 12).await.expect("an answer"), None);
+    tasks.complete(&ann, first.id, Some(false), time(13)).await.expect("an answer");
+    let undone = undo(&ann, 14).await.expect("an answer").expect("the task");
+    assert_eq!(undone, Task { updated_at: time(14), completed_at: None, ..first.clone() });
+    assert_eq!(tasks.find(&ann, &texts(&["oranges", "two"]), 10).await.expect("an answer"), [undone], "searched again");
+    // Undone twice, the update is back.
+    let again = undo(&ann, 15).await.expect("an answer").expect("the task");
+    assert_eq!(again, Task { updated_at: time(15), completed_at: None, ..second });
+    update("third", 16).await;
+    let back = undo(&ann, 17).await.expect("an answer").expect("the task");
+    assert_eq!(back, Task { updated_at: time(17), ..again }, "one version is kept");
+    tasks.delete(&ann, first.id).await.expect("an answer");
+    assert_eq!(undo(&ann, 18).await.expect("an answer"), None);
+}

@@ -138,6 +138,10 @@ fn invalid_chat_request_is_explained() {
         (json!({"message": 7}), 400),
         (json!({"message": "x", "user_id": "ann"}), 400),
         (json!({"message": "x", "conversation_id": "7"}), 400),
+        (json!({"confirm": []}), 400),
+        (json!({"confirm": ["7"]}), 400),
+        (json!({"confirm": "yes"}), 400),
+        (json!({"confirm": ["00000000-0000-7000-8000-000000000000"]}), 404),
         (json!({"message": "x", "conversation_id": "00000000-0000-7000-8000-000000000000"}), 404),
         (json!({"message": "x".repeat(100_000)}), 413),
     ] {
@@ -156,25 +160,123 @@ fn invalid_chat_request_is_explained() {
     }
 }
 
+/// The ids that an answer asks about.
+fn asked_ids(answer: &Value) -> Vec<Value> {
+    let confirmations = answer["confirmations"].as_array().expect("confirmations");
+    confirmations.iter().map(|confirmation| confirmation["id"].clone()).collect()
+}
+
 #[test]
-fn destructive_call_waits_for_confirmation() {
+fn destructive_call_waits_for_decision() {
     let model = Model::start(task_manager);
     let server = server(&model);
     let me = Person::local(&server);
-    me.add("Water the tomatoes");
+    let id = me.add("Water the \"old\" tomatoes");
     let asked = me.chat("Delete the tomatoes");
+    assert_eq!(asked["message"], "Delete the task \"Water the 'old' tomatoes\"? Reply yes or no.");
+    let held = &asked["confirmations"][0];
+    assert_eq!(
+        (&held["tool"], &held["question"]),
+        (&json!("delete_task"), &json!("Delete the task \"Water the 'old' tomatoes\"?"))
+    );
     let last = asked["tool_calls"].as_array().expect("calls").last().expect("a call").clone();
     assert_eq!(
         (&last["tool"], &last["success"], &last["needs_confirmation"]),
         (&json!("delete_task"), &json!(false), &json!(true))
     );
-    assert_eq!(me.titles(), ["Water the tomatoes"]);
     me.chat("No");
-    assert_eq!(me.titles(), ["Water the tomatoes"], "no means no, whatever the model makes of it");
     me.chat("Delete the tomatoes");
+    me.chat("Yes, but only if they are dry");
+    me.chat("Yes");
+    assert_eq!(me.titles().len(), 1, "neither no, nor a condition, nor a yes to another message");
+
+    // A title that has changed is asked about again.
+    me.chat("Delete the tomatoes");
+    me.call("update_task", &json!({"task_id": id, "title": "Eat the tomatoes"}));
+    let again = me.chat("Yes");
+    assert_eq!(again["confirmations"][0]["question"], "Delete the task \"Eat the tomatoes\"?");
+    assert_eq!(me.titles(), ["Eat the tomatoes"]);
     let done = me.chat("Yes");
     assert_eq!(done["tool_calls"].as_array().expect("calls").last().expect("a call")["success"], true, "{done}");
-    assert_eq!(me.titles(), Vec::<String>::new());
+    assert_eq!((me.titles(), done["confirmations"].clone()), (Vec::new(), json!([])));
+}
+
+#[test]
+fn decisions_belong_to_user_and_conversation() {
+    let model = Model::start(task_manager);
+    let server = server(&model);
+    let (ann, bob) = (Person::new(&server, "ann"), Person::new(&server, "bob"));
+    ann.add("Water the tomatoes");
+    let asked = ann.chat("Delete the tomatoes");
+    let elsewhere = ann.post("/chat", &json!({"message": "Hi", "new_conversation": true})).json();
+    bob.chat("Hi");
+    let (id, unknown) = (asked_ids(&asked), json!(["00000000-0000-7000-8000-000000000000"]));
+    for person in [&ann, &bob] {
+        for decision in ["confirm", "decline"] {
+            let told = [json!(id), unknown.clone()].map(|id| person.post("/chat", &json!({decision: id})));
+            assert_eq!((told[0].status, &told[0].body), (404, &told[1].body), "{decision}");
+        }
+    }
+    let there = json!({"confirm": id, "conversation_id": elsewhere["conversation_id"]});
+    assert_eq!(ann.post("/chat", &there).status, 404);
+    let not_his = json!({"confirm": id, "conversation_id": asked["conversation_id"]});
+    assert_eq!(bob.post("/chat", &not_his).status, 404);
+    assert_eq!(ann.titles().len(), 1);
+    let hers = ann.post("/chat", &not_his);
+    assert_eq!((hers.status, ann.titles().len()), (200, 0), "{}", hers.body);
+    let stored = ann.get(&format!("/conversations/{}/messages", text(&asked["conversation_id"]))).json();
+    assert_eq!(stored[2]["content"], "Yes: Delete the task \"Water the tomatoes\"?");
+    assert_eq!((&stored[2]["looked_up"], &stored[3]["looked_up"]), (&Value::Null, &json!(true)));
+}
+
+/// Two processes share the database, and one of them starts after the call was held.
+#[test]
+fn two_servers_run_a_decision_once() {
+    let model = Model::start(task_manager);
+    let first = server(&model);
+    for number in 0..5 {
+        let me = Person::local(&first);
+        me.add(&format!("Task {number}"));
+        let asked = me.chat("Delete it");
+        let decision = json!({"confirm": asked_ids(&asked), "conversation_id": asked["conversation_id"]});
+        let second = TestServer::over(first.dir.clone(), &[], &[]);
+        second.wait_ready();
+        let there = Person::local(&second);
+        let answers = std::thread::scope(|scope| {
+            [&me, &there]
+                .map(|person| scope.spawn(|| person.post("/chat", &decision)))
+                .map(|answer| answer.join().expect("an answer"))
+        });
+        let mut statuses = answers.each_ref().map(|answer| answer.status);
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 404], "{} {}", answers[0].body, answers[1].body);
+        assert_eq!(me.titles(), Vec::<String>::new());
+        assert_eq!(there.post("/chat", &decision).status, 404);
+    }
+}
+
+#[test]
+fn reading_agent_changes_nothing() {
+    let model = Model::start(task_manager);
+    let server =
+        TestServer::builder().documents(&sample()).tables(&format!("{}tools = \"read\"", model.table())).start();
+    let me = Person::local(&server);
+    me.add("Water the tomatoes");
+    for message in ["Add a task", "Complete the tomatoes", "Delete the tomatoes"] {
+        let answer = me.chat(message);
+        assert_eq!(
+            answer["tool_calls"].as_array().expect("calls").last().expect("a call")["success"],
+            false,
+            "{answer}"
+        );
+        assert_eq!(answer["confirmations"], json!([]));
+    }
+    assert_eq!(me.call("list_tasks", &json!({"status": "pending"}))["total"], 1);
+    let offered = model.asked()[0]["tools"].to_string();
+    assert!(offered.contains("list_tasks") && offered.contains("\"search\""), "{offered}");
+    for tool in ["add_task", "complete_task", "update_task", "undo_task_update", "delete_task"] {
+        assert!(!offered.contains(&format!("\"name\":\"{tool}\"")), "{offered}");
+    }
 }
 
 #[test]

@@ -19,9 +19,9 @@ fn task_manager(asked: &ModelRequest) -> Reply {
     let listed = || -> Value { serde_json::from_str(results[0]).unwrap_or_default() };
     match (question.split(' ').next().unwrap_or_default(), results.len()) {
         ("Add", 0) => calls("add_task", &json!({"title": question.trim_start_matches("Add ")})),
-        ("Complete" | "Delete" | "Yes" | "No", 0) => calls("list_tasks", &json!({})),
+        ("Complete" | "Delete", 0) => calls("list_tasks", &json!({})),
         ("Complete", 1) => calls("complete_task", &json!({"task_id": listed()["tasks"][0]["id"]})),
-        ("Delete" | "Yes" | "No", 1) => calls("delete_task", &json!({"task_id": listed()["tasks"][0]["id"]})),
+        ("Delete", 1) => calls("delete_task", &json!({"task_id": listed()["tasks"][0]["id"]})),
         ("Show", 0) => calls("list_tasks", &json!({"user_id": "ann"})),
         ("Show", 1) => calls("list_tasks", &json!({})),
         ("Find", 0) => calls("search", &json!({"query": "runner beans"})),
