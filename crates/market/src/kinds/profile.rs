@@ -95,16 +95,6 @@ pub async fn load(market: &Market, symbol: &str, hours: u32, tick_size: Option<P
     let symbol = market.traded(symbol).await?;
     let past = Past::load(market, &symbol, hours).await?;
     let candles = &past.candles.value;
-    let highest = candles.iter().map(|candle| candle.high).max();
-    let range = highest.zip(candles.iter().map(|candle| candle.low).min());
-    if let (Some(width), Some((high, low))) = (tick_size, range)
-        && high > low
-        && width.units() > high.units() - low.units()
-    {
-        return Err(Error::invalid_argument(format!(
-            "tick_size {width} is wider than the whole range of {hours} h, {low} to {high}: give a smaller one, or none"
-        )));
-    }
     let mut profile = Histogram::of_candles(candles, past.window, width(&symbol, tick_size)?)
         .and_then(|histogram| volume_profile(&histogram))
         .map_err(|reason| no_figures(&symbol, &reason))?;

@@ -110,7 +110,7 @@ fn profile(rows: &[(Price, Quantity, Option<f64>)], figures: &JsonObject, page: 
         price_unit: quote.to_owned(),
         volume_unit: base.to_owned(),
     };
-    let note = format!("{}, volume in {base} in rows of {width} {quote}. {}", page.named.what, standing(figures));
+    let note = format!("Volume in {base}, in rows of {width} {quote}. {}", standing(figures));
     let title = tribune_page::text::capitalised(&page.named.what);
     Some(noted(panel("profile", title, Width::Whole, Content::Profile(chart)), note))
 }

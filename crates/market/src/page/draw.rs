@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 use tribune_core::JsonObject;
-use tribune_page::parts::{cell, noted, panel, table};
+use tribune_page::parts::{cell, panel, table};
 use tribune_page::text::{capitalised, dash, finite, padded, places};
 use tribune_page::{Amount, Cell, Column, Content, Figure, Headline, Panel, Width};
 
@@ -58,7 +58,8 @@ pub(super) fn drawn(page: &Page<'_>) -> (Option<Headline>, Vec<Panel>) {
     }
     if !list.is_empty() {
         list.truncate(MOST);
-        panels.push(noted(panel("figures", "Figures", Width::Whole, Content::Figures(list)), standing(figures)));
+        let note = Some(standing(figures)).filter(|note| !note.is_empty());
+        panels.push(Panel { note, ..panel("figures", "Figures", Width::Whole, Content::Figures(list)) });
     }
     (headline, panels)
 }
@@ -199,7 +200,8 @@ fn table_panel(key: &str, note: &str, value: &Value, page: &Page<'_>) -> Panel {
     let row = |at: usize| cells.iter().filter_map(|column| column.get(at).cloned()).collect();
     let rows = (0..rows.len()).map(row).collect();
     let note = [note, &standing(&page.named.figures)].join(" ");
-    noted(panel(key, title, width, table(columns, rows)), note.trim())
+    let note = Some(note.trim().to_owned()).filter(|note| !note.is_empty());
+    Panel { note, ..panel(key, title, width, table(columns, rows)) }
 }
 
 fn column(name: &str, values: &[&Value], page: &Page<'_>) -> (Column, Vec<Cell>) {
@@ -257,7 +259,7 @@ mod tests {
             let notes: Vec<_> = list.iter().map(|figure| (&*figure.label, figure.note.as_deref())).collect();
             let expected = [
                 ("Imbalance", Some("not watched yet")),
-                ("Flow: average price (VWAP)", None),
+                ("Flow: average price", None),
                 ("Flow: trades", Some("not counted")),
             ];
             assert_eq!(notes, expected);

@@ -67,8 +67,7 @@ impl<'a> Page<'a> {
     fn dated(&self, mut panel: Panel) -> Panel {
         let verb = if self.provenance.exchange_time.is_some() { "As of" } else { "Received" };
         let when = format!("{verb} {}.", self.provenance.as_of().strftime("%Y-%m-%d %H:%M:%S UTC"));
-        panel.note =
-            panel.note.into_iter().filter(|note| !note.is_empty()).chain([when]).reduce(|a, b| format!("{a} {b}"));
+        panel.note = panel.note.into_iter().chain([when]).reduce(|a, b| format!("{a} {b}"));
         panel
     }
 }

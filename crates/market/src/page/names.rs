@@ -22,7 +22,6 @@ const NAMED: &[(&str, &str)] = &[
     ("band", "Near the mid"),
     ("buy_quote_volume", "Bought, worth"),
     ("buy_volume_base", "Buyers took"),
-    ("cost_bps", "Cost in basis points"),
     ("cvd_base", "Cumulative delta"),
     ("cvd_high_base", "Cumulative delta, highest"),
     ("cvd_low_base", "Cumulative delta, lowest"),
@@ -54,7 +53,7 @@ const NAMED: &[(&str, &str)] = &[
     ("value_area_share", "Share in the value area"),
     ("volume_share_of_first_10_pct", "Share of the first ten"),
     ("volume_share_pct", "Share"),
-    ("vwap", "Average price (VWAP)"),
+    ("vwap", "Average price"),
     ("weights_used", "Weight with inputs"),
 ];
 
