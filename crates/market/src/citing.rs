@@ -7,8 +7,9 @@ use serde_json::Value;
 use tribune_citations::records::{Fingerprint, Records};
 use tribune_core::{Cited, Document, DocumentId, Links, Result};
 
-use crate::kinds::{Answer, Found, Record, Surroundings};
+use crate::kinds::{Answer, Found, Record};
 use crate::market::Market;
+use crate::page::Beside;
 use tribune_market_resolve::id::{Kind, MarketId};
 
 /// The market and its citation records.
@@ -76,7 +77,7 @@ impl Citing {
     /// The chart and the book beside an answer that is about prices, as a record keeps them.
     fn surroundings(&self, symbol: &str, kind: Kind) -> Option<Value> {
         let table = self.market.known_symbols().filter(|_| is_about_prices(kind))?;
-        serde_json::to_value(Surroundings::at_hand(&self.market, table.lookup(symbol)?)?).ok()
+        serde_json::to_value(Beside::at_hand(&self.market, table.lookup(symbol)?)?).ok()
     }
 }
 

@@ -1,8 +1,8 @@
 //! A live exchange as a source. In reading order:
 //!
 //! - [`market`]: the feed, the exchange's REST interface and the list of symbols together
-//! - [`kinds`]: one file a kind of answer: its struct, how it is loaded, its sentences, snippet and page
-//! - `page`: what pages show around the kinds
+//! - [`kinds`]: one file a kind of answer: its struct, how it is loaded, and its sentences
+//! - `page`: what pages show of answers
 //! - `citing`: citation records of answers and search results
 //! - [`source`], `tools`: the market as Tribune has it; [`config`]: `[market]` and [`build`]
 

@@ -1,5 +1,6 @@
 //! The market as a whole: which symbols there are, their books, and what else is asked of the exchange.
 
+mod cache;
 mod deep;
 mod listing;
 mod times;
@@ -18,6 +19,7 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tribune_core::{Clock, Error, Result};
 
+pub(crate) use cache::Cache;
 pub(crate) use deep::DEEPEST;
 pub use trades::TradesReading;
 use tribune_analytics::{Feed, Published};
@@ -72,7 +74,7 @@ struct Known {
     revision: AtomicU64,
     /// The rank of each symbol by its turnover of a day; 0 is the most traded.
     ranks: ArcSwap<HashMap<Arc<str>, usize>>,
-    deep: deep::DeepLooks,
+    deep: Cache<BookReading>,
 }
 
 /// Where a reading comes from.
@@ -118,7 +120,7 @@ impl Market {
             tried: watch::Sender::new(0),
             revision: AtomicU64::new(0),
             ranks: ArcSwap::default(),
-            deep: deep::DeepLooks::default(),
+            deep: Cache::default(),
         };
         Ok(Arc::new(Self { rest, feed, clock, known: Arc::new(known) }))
     }

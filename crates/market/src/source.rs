@@ -74,11 +74,7 @@ impl MarketSource {
         let Some(kept) = self.citing.kept(document).await? else {
             return Ok(None);
         };
-        let mut board = page::then(&kept);
-        if let (Some(board), Some(id)) = (&mut board, self.meant(&document.id)?) {
-            page::add_history(self.market(), &self.pages, &id, &kept, board).await;
-        }
-        Ok(board)
+        Ok(page::then(&kept))
     }
 
     /// What is found, as it is now, all of it cited at once if the call cites.

@@ -1,5 +1,5 @@
-//! An answer of any kind: what it is about, where and when its figures are from, and the figures. The object of a tool,
-//! the document and the citation record are made of it.
+//! An answer of any kind: what it is about, where and when its figures are from, and the figures by name. The object of a
+//! tool, the document, the page and the citation record are made of it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tribune_core::{Document, DocumentId, JsonObject, Result};
 
-use super::AnyFigures;
 use super::time::Time;
+use super::{Figures, title};
 use crate::market::{BookReading, Market, Origin};
 use tribune_binance::feed::BookState;
 use tribune_binance::model::{Millis, Symbol};
@@ -122,20 +122,32 @@ impl Provenance {
     }
 }
 
+/// The figures of one kind of answer, by name, and what a page needs to know of them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Named {
+    /// What the answer is about its market: `order book`, `cost to trade`.
+    #[serde(default)]
+    pub(crate) what: String,
+    /// As [`Figures::headline`] has it.
+    #[serde(default)]
+    pub(crate) headline: Cow<'static, str>,
+    pub(crate) figures: JsonObject,
+}
+
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub id: DocumentId,
-    pub title: String,
     pub about: About,
     pub provenance: Provenance,
-    pub figures: AnyFigures,
+    pub(crate) named: Named,
+    sentences: Vec<String>,
 }
 
 /// An answer as one JSON object.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Envelope<'a, F> {
     id: &'a str,
-    title: &'a str,
+    title: Cow<'a, str>,
     url: &'a str,
     #[serde(flatten)]
     about: Cow<'a, About>,
@@ -146,49 +158,54 @@ pub(crate) struct Envelope<'a, F> {
 }
 
 impl Answer {
-    pub fn new(kind: Kind, symbol: &Symbol, provenance: Provenance, figures: impl Into<AnyFigures>) -> Result<Self> {
+    pub(crate) fn new(kind: Kind, symbol: &Symbol, provenance: Provenance, figures: &impl Figures) -> Result<Self> {
         let id = MarketId::new(kind, symbol.name.clone());
-        Self::about(&id, About::symbol(symbol), provenance, figures.into())
+        Self::about(&id, About::symbol(symbol), provenance, figures)
     }
 
-    pub fn about(id: &MarketId, about: About, provenance: Provenance, figures: AnyFigures) -> Result<Self> {
-        let label = provenance.simulated.as_ref().map_or("", |_| "SIMULATED ");
-        let what = figures.what(&about);
-        let title = match &about.symbol {
-            Some(symbol) => format!("{label}{symbol} {what}"),
-            None => format!("{label}{what}"),
+    pub(crate) fn about(id: &MarketId, about: About, provenance: Provenance, figures: &impl Figures) -> Result<Self> {
+        let named = Named {
+            what: figures.what(&about).unwrap_or_else(|| title(id.kind()).into_owned()),
+            headline: figures.headline().into(),
+            figures: fields_of(figures),
         };
-        Ok(Self { id: id.document_id()?, title, about, provenance, figures })
+        Ok(Self { id: id.document_id()?, sentences: figures.sentences(&about), about, provenance, named })
+    }
+
+    pub fn title(&self) -> String {
+        let label = self.provenance.simulated.as_ref().map(|_| "SIMULATED");
+        let parts = [label, self.about.symbol.as_deref(), Some(&*self.named.what)];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+    }
+
+    /// What matters most, in one sentence.
+    pub(crate) fn brief(&self) -> &str {
+        self.sentences.first().map_or("", String::as_str)
     }
 
     /// What a tool gives.
-    pub(crate) fn object<'a>(&'a self, url: &'a str) -> Envelope<'a, super::Plain<'a>> {
+    pub(crate) fn object<'a>(&'a self, url: &'a str) -> Envelope<'a, &'a JsonObject> {
         Envelope {
             id: self.id.as_str(),
-            title: &self.title,
+            title: self.title().into(),
             url,
             about: Cow::Borrowed(&self.about),
             provenance: Cow::Borrowed(&self.provenance),
-            figures: super::Plain(&self.figures),
+            figures: &self.named.figures,
         }
     }
 
     /// A document: sentences first, then the data.
     pub(crate) fn document(&self) -> Document {
-        self.document_with(&fields_of(&super::Plain(&self.figures)))
-    }
-
-    fn document_with(&self, figures: &JsonObject) -> Document {
         let provenance = fields_of(&self.provenance);
         let label = self.provenance.simulated.as_ref().map(|label| format!("{label}."));
-        let mut lines: Vec<String> = label.into_iter().collect();
-        lines.extend(self.figures.kind().sentences(&self.about));
+        let mut lines: Vec<String> = label.into_iter().chain(self.sentences.iter().cloned()).collect();
         lines.push(self.provenance.sentence());
         let note = self.provenance.clock_note.as_ref();
         lines.extend(note.map(|note| format!("Note: {note}.")));
         lines.push("\nData:".to_owned());
         let mut tables = Vec::new();
-        for (name, value) in provenance.iter().chain(figures) {
+        for (name, value) in provenance.iter().chain(&self.named.figures) {
             match columns_and_rows(value) {
                 Some(table) => tables.push((name, table)),
                 None => lines.push(format!("{name}: {}", plain(value))),
@@ -207,7 +224,7 @@ impl Answer {
         }
         Document {
             id: self.id.clone(),
-            title: self.title.clone(),
+            title: self.title(),
             text: lines.join("\n"),
             url: None,
             as_of: Some(self.provenance.as_of()),
@@ -223,22 +240,17 @@ impl Answer {
         let state = (provenance.book_state, &provenance.book_state_reason, &provenance.clock_note);
         let age_ms = snippet.is_none().then_some(provenance.age_ms);
         let times = (&provenance.exchange_time, &provenance.received_time, age_ms);
-        match self.figures.kind().version() {
-            Some(version) => Fingerprint::new(id, &(version, times, state, snippet)),
-            None => Fingerprint::new(id, &(&self.figures, times, state, snippet)),
-        }
+        Fingerprint::new(id, &(&self.named, times, state, snippet))
     }
 
-    /// The document as a citation keeps it: with the typed values beside its text, and what a page shows beside them.
+    /// The document as a citation keeps it: with the figures beside its text, and what a page shows beside them.
     pub(crate) fn record(&self, snippet: Option<&str>, surroundings: Option<Value>) -> Document {
-        let answer = json!(self.figures);
-        let figures = answer.get("figures").and_then(Value::as_object);
-        let mut document = self.document_with(figures.unwrap_or(&JsonObject::new()));
+        let mut document = self.document();
         let record = json!({
             "about": self.about,
             "provenance": self.provenance,
             "snippet": snippet,
-            "answer": answer,
+            "answer": self.named,
             "surroundings": surroundings,
         });
         document.metadata.insert(RECORD.to_owned(), record);
@@ -251,33 +263,20 @@ impl Answer {
 pub(crate) struct Record {
     pub(crate) about: About,
     pub(crate) provenance: Provenance,
-    pub(crate) answer: AnyFigures,
+    pub(crate) answer: Named,
     /// The sentence that a search result showed.
     pub(crate) snippet: Option<String>,
-    pub(crate) surroundings: Option<super::Surroundings>,
-}
-
-/// What is kept in the record of a document.
-pub(crate) enum Kept {
-    /// Only a text.
-    Text,
-    /// Values of another version, and why they cannot be read.
-    Unreadable(String),
-    Values(Box<Record>),
+    /// The chart and the book of the moment, by the names that figures have.
+    pub(crate) surroundings: Option<JsonObject>,
 }
 
 impl Record {
-    pub(crate) fn read(document: &Document) -> Kept {
-        match document.metadata.get(RECORD) {
-            None => Kept::Text,
-            Some(value) => match Self::deserialize(value) {
-                Ok(record) => Kept::Values(Box::new(record)),
-                Err(error) => Kept::Unreadable(error.to_string()),
-            },
-        }
+    /// `None` of a document that has only a text.
+    pub(crate) fn read(document: &Document) -> Option<serde_json::Result<Self>> {
+        document.metadata.get(RECORD).map(Self::deserialize)
     }
 
-    /// The document without its typed value, which only the page needs.
+    /// The document without its figures, which only the page needs.
     pub(crate) fn without(document: &mut Document) {
         document.metadata.shift_remove(RECORD);
     }

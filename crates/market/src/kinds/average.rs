@@ -4,7 +4,7 @@ use super::prelude::*;
 
 const NEVER: &str = "nothing was ever traded";
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AveragePrice {
     average_price: Option<Price>,
     window_minutes: u64,
@@ -26,7 +26,7 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
         standing: Standing::Exact,
         reason: value.price.is_none().then(|| NEVER.to_owned()),
     };
-    Answer::new(Kind::Ticker, &symbol, provenance, figures)
+    Answer::new(Kind::Ticker, &symbol, provenance, &figures)
 }
 
 impl Figures for AveragePrice {
@@ -36,5 +36,8 @@ impl Figures for AveragePrice {
             Some(price) => format!("{name}: average price of the last {minutes} minutes {price} {quote}."),
             None => format!("{name}: no average price: {NEVER}."),
         }]
+    }
+    fn headline(&self) -> &'static str {
+        "average_price"
     }
 }

@@ -1,17 +1,14 @@
 //! Order books: their levels, and the best prices alone.
 
-use tribune_market_parts::book::{Pair, depth_chart, ladder};
-use tribune_page::text::{padded, ratio};
-
 use super::prelude::*;
-use tribune_analytics::quotes::{Quote, Quotes, Touch, quotes};
+use tribune_analytics::quotes::{Quote, Quotes, quotes};
 use tribune_binance::book::{Depth, Level};
 
 /// Levels a side that one answer shows.
 const MAX_SHOWN: usize = 100;
 
 /// Which book figures are of.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct BookOf {
     last_update_id: u64,
     bid_levels_known: usize,
@@ -28,7 +25,7 @@ impl BookOf {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct OrderBook {
     #[serde(flatten)]
     of: BookOf,
@@ -48,7 +45,7 @@ pub struct OrderBook {
 }
 
 /// The best prices of both sides, and what lies between them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(super) struct Middle {
     best_bid: Option<Quote>,
     best_ask: Option<Quote>,
@@ -58,20 +55,16 @@ pub(super) struct Middle {
 }
 
 /// The listed levels of both sides, best first.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Levels {
     bids_listed: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    bids_cut: Option<String>,
     asks_listed: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    asks_cut: Option<String>,
     bids: Table<Level>,
     asks: Table<Level>,
 }
 
 /// What rests on the levels of one side that are used.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Total {
     levels_used: usize,
     quantity_base: Option<Quantity>,
@@ -87,45 +80,14 @@ impl Row for Level {
     fn cells(&self) -> Self::Cells {
         (self.price, self.quantity)
     }
-    fn from_cells((price, quantity): Self::Cells) -> Self {
-        Self { price, quantity }
-    }
 }
 
 impl Levels {
-    /// As many as fit in an answer with so many tables.
-    pub(super) fn new(depth: &Depth, most: usize, tables: usize) -> Self {
-        let bids = Table::fitted(depth.known_bids().take(most).collect(), Keep::First, tables);
-        let asks = Table::fitted(depth.known_asks().take(most).collect(), Keep::First, tables);
-        Self {
-            bids_listed: bids.rows.len(),
-            bids_cut: bids.cut(),
-            asks_listed: asks.rows.len(),
-            asks_cut: asks.cut(),
-            bids,
-            asks,
-        }
+    pub(crate) fn new(depth: &Depth, most: usize) -> Self {
+        let bids: Vec<Level> = depth.known_bids().take(most).collect();
+        let asks: Vec<Level> = depth.known_asks().take(most).collect();
+        Self { bids_listed: bids.len(), asks_listed: asks.len(), bids: Table(bids), asks: Table(asks) }
     }
-
-    pub(super) fn panels(&self, page: &Page<'_>) -> [Panel; 2] {
-        book_panels(&self.bids.rows, &self.asks.rows, page)
-    }
-}
-
-/// The pictures of listed levels, as a book: beyond them nothing is known.
-pub(crate) fn book_panels(bids: &[Level], asks: &[Level], page: &Page<'_>) -> [Panel; 2] {
-    let depth = Depth {
-        bid_reach: bids.last().map(|level| level.price),
-        ask_reach: asks.last().map(|level| level.price),
-        bids: bids.iter().rev().copied().collect(),
-        asks: asks.iter().rev().copied().collect(),
-    };
-    let pair = Pair {
-        base: page.base().to_owned(),
-        quote: page.quote().to_owned(),
-        price_places: places_of(bids.iter().chain(asks).map(|level| level.price)),
-    };
-    [depth_chart(&depth, &pair), ladder(&depth, &pair)]
 }
 
 /// The levels of the book, best first.
@@ -148,9 +110,9 @@ pub async fn load(market: &Market, symbol: &str, limit: usize) -> Result<Answer>
         reason: quotes.reason,
         note: has_more
             .then(|| format!("the best {MAX_SHOWN} levels a side are listed; totals are over the levels they say")),
-        levels: Levels::new(depth, limit.min(MAX_SHOWN), 2),
+        levels: Levels::new(depth, limit.min(MAX_SHOWN)),
     };
-    Answer::new(Kind::OrderBook, &symbol, Provenance::of_book(market, &book), figures)
+    Answer::new(Kind::OrderBook, &symbol, Provenance::of_book(market, &book), &figures)
 }
 
 impl Total {
@@ -176,29 +138,13 @@ impl Figures for OrderBook {
         vec![self.middle.sentence(about)]
     }
 
-    fn snippet(&self, about: &About) -> Option<String> {
-        self.middle.snippet(about)
-    }
-
-    fn headline(&self, page: &Page<'_>) -> Option<Headline> {
-        Some(self.middle.headline(page))
-    }
-
-    fn version(&self) -> Option<(u64, usize)> {
-        Some((self.of.last_update_id, self.levels_asked))
-    }
-
-    fn panels(&self, page: &Page<'_>) -> Vec<Panel> {
-        self.levels.panels(page).into()
-    }
-
-    fn shown(&self) -> &'static str {
-        Middle::SHOWN
+    fn headline(&self) -> &'static str {
+        Middle::HEADLINE
     }
 }
 
 /// Best prices and what they say: mid, spread, microprice, imbalance.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct BestPrices {
     #[serde(flatten)]
     of: BookOf,
@@ -213,7 +159,7 @@ pub async fn load_best(market: &Market, symbol: &str) -> Result<Answer> {
         of: BookOf::new(&book),
         quotes: quotes(&book.view.depth).map_err(|reason| no_figures(&symbol, &reason))?,
     };
-    Answer::new(Kind::OrderBookL1, &symbol, Provenance::of_book(market, &book), figures)
+    Answer::new(Kind::OrderBookL1, &symbol, Provenance::of_book(market, &book), &figures)
 }
 
 impl Figures for BestPrices {
@@ -229,22 +175,13 @@ impl Figures for BestPrices {
         ]
     }
 
-    fn snippet(&self, about: &About) -> Option<String> {
-        Middle::of(&self.quotes).snippet(about)
-    }
-
-    fn headline(&self, page: &Page<'_>) -> Option<Headline> {
-        Some(Middle::of(&self.quotes).headline(page))
-    }
-
-    fn shown(&self) -> &'static str {
-        Middle::SHOWN
+    fn headline(&self) -> &'static str {
+        Middle::HEADLINE
     }
 }
 
 impl Middle {
-    /// What the headline shows.
-    pub(super) const SHOWN: &'static str = "mid best_bid best_ask spread_bps";
+    pub(super) const HEADLINE: &'static str = "mid best_bid best_ask spread_bps";
 
     pub(super) const fn of(quotes: &Quotes) -> Self {
         Self { best_bid: quotes.best_bid, best_ask: quotes.best_ask, mid: quotes.mid, spread_bps: quotes.spread_bps }
@@ -259,92 +196,5 @@ impl Middle {
         let (bid, ask) = (side(self.best_bid), side(self.best_ask));
         let (mid, spread) = (or_unknown(self.mid), or_unknown(self.spread_bps));
         format!("{name}: best bid {bid}, best ask {ask}; mid {mid} {quote}, spread {spread} basis points.")
-    }
-
-    /// `None` if a side is empty.
-    fn snippet(&self, about: &About) -> Option<String> {
-        let (bid, ask, spread) = (self.best_bid?, self.best_ask?, self.spread_bps?);
-        let (bid_size, ask_size) = (bid.quantity_base, ask.quantity_base);
-        let (bid, ask, name, base) = (bid.price, ask.price, about.name(), about.base());
-        Some(format!(
-            "{name}: best bid {bid} for {bid_size}, best ask {ask} for {ask_size} {base}; spread {spread} bps."
-        ))
-    }
-
-    /// What a book alone says: the middle of its best prices.
-    pub(super) fn headline(&self, page: &Page<'_>) -> Headline {
-        let mid = self.mid.map(|mid| page.money(mid));
-        let bests = Bests::new(self.best_bid, self.best_ask, self.spread_bps);
-        page.headline(
-            "Mid price",
-            mid.unwrap_or_else(|| Amount::plain("one side is empty")),
-            bests.figures(page.base(), page.quote(), bests.places()).into(),
-        )
-    }
-}
-
-/// The best prices of both sides, for a headline.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Bests {
-    bid: Option<Quote>,
-    ask: Option<Quote>,
-    spread_bps: Option<Decimal>,
-}
-
-impl Bests {
-    pub(crate) fn new(bid: Option<Quote>, ask: Option<Quote>, spread_bps: Option<f64>) -> Self {
-        Self { bid, ask, spread_bps: spread_bps.and_then(decimal) }
-    }
-
-    /// `None` if the book is wrong.
-    pub(crate) fn of_depth(depth: &Depth) -> Option<Self> {
-        let quotes = quotes(depth).ok()?;
-        Some(Self {
-            bid: quotes.best_bid,
-            ask: quotes.best_ask,
-            spread_bps: Touch::of(depth).ok().and_then(|touch| touch.spread_bps()),
-        })
-    }
-
-    pub(super) fn places(&self) -> usize {
-        places_of(self.bid.iter().chain(&self.ask).map(|best| best.price))
-    }
-
-    pub(super) fn figures(&self, base: &str, quote: &str, places: usize) -> [Figure; 3] {
-        let best = |label: &str, best: &Option<Quote>, nobody: &str| match best {
-            Some(best) => Figure {
-                note: Some(format!("for {} {base}", best.quantity_base)),
-                ..Figure::new(label, Amount::new(padded(&best.price.to_string(), places), quote))
-            },
-            None => Figure::unknown(label, nobody),
-        };
-        let spread = self.spread_bps.map(|bps| Amount::new(ratio(bps), "bps"));
-        [
-            best("Best bid", &self.bid, "nobody bids"),
-            best("Best ask", &self.ask, "nobody offers"),
-            figure("Spread", spread, "it takes a bid and an ask"),
-        ]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tribune_binance::testing::{price, quantity};
-
-    #[test]
-    fn missing_best_prices_say_so() {
-        let best = Quote { price: price("99.5"), quantity_base: quantity("2") };
-        let bests = Bests::new(Some(best), None, None);
-        let [bid, ask, spread] = bests.figures("BTC", "USDT", 2);
-        assert_eq!(bid.value, Some(Amount::new("99.50", "USDT")));
-        assert_eq!(bid.note.as_deref(), Some("for 2 BTC"));
-        assert_eq!((ask.value, ask.note.as_deref()), (None, Some("nobody offers")));
-        assert!(spread.value.is_none() && spread.note.is_some());
-        let tight = Bests::new(Some(best), None, Some(0.001_562_5));
-        let [.., spread] = tight.figures("BTC", "USDT", 2);
-        assert_eq!(spread.value, Some(Amount::new("0.00156", "bps")));
-        let tighter = Bests::new(None, None, Some(1e-6));
-        assert_eq!(tighter.spread_bps, Some(Decimal::new(1, 6)));
     }
 }

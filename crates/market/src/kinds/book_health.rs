@@ -1,7 +1,6 @@
 //! The state of one order book: spread, depth, balance, walls.
 
 use super::book::{BookOf, Middle};
-use super::depth::bands_panel;
 use super::prelude::*;
 use tribune_analytics::depth::{Band, TopImbalance, bands, top_imbalance};
 use tribune_analytics::health::BAND_BPS;
@@ -12,7 +11,7 @@ use tribune_binance::feed::BookState;
 /// Levels of each side that count for the imbalance.
 const TOP_LEVELS: usize = 20;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct BookHealth {
     #[serde(flatten)]
     of: BookOf,
@@ -24,7 +23,7 @@ pub struct BookHealth {
 }
 
 /// Large levels that stay, or why they are not known.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum KnownWalls {
     Watched(Box<Walls>),
@@ -43,7 +42,7 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
         walls: walls(market, &symbol, &book),
     };
     let kind = Kind::Analytics(AnalyticsKind::Health);
-    Answer::new(kind, &symbol, Provenance::of_book(market, &book), figures)
+    Answer::new(kind, &symbol, Provenance::of_book(market, &book), &figures)
 }
 
 /// Those of the book that the other figures are of; only a live one is watched.
@@ -80,17 +79,8 @@ impl Figures for BookHealth {
         ]
     }
 
-    fn headline(&self, page: &Page<'_>) -> Option<Headline> {
-        Some(Middle::of(&self.quotes).headline(page))
-    }
-
-    fn panels(&self, page: &Page<'_>) -> Vec<Panel> {
-        let bands = self.bands.value().map(|bands| bands_panel(bands, page));
-        bands.into_iter().collect()
-    }
-
-    fn shown(&self) -> &'static str {
-        Middle::SHOWN
+    fn headline(&self) -> &'static str {
+        Middle::HEADLINE
     }
 }
 

@@ -1,13 +1,11 @@
 //! Several markets side by side.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use rust_decimal::prelude::ToPrimitive as _;
 
-use super::day::DayFigures;
 use super::prelude::*;
-use super::{change_word, ticker};
+use super::ticker;
 use tribune_analytics::depth::band;
 use tribune_analytics::health::BAND_BPS;
 use tribune_analytics::quotes::quotes;
@@ -18,7 +16,7 @@ const RETURNS: usize = 24;
 const CANDLES_ASKED: u32 = RETURNS as u32 + 2;
 
 /// One market of a comparison.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     last_price: Option<Price>,
     price_change_pct: Option<f64>,
@@ -49,14 +47,14 @@ pub struct Comparison {
     realised_volatility_standing: Standing,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 struct NearMid {
     bid_notional_quote: Notional,
     ask_notional_quote: Notional,
     complete: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 struct VolatilityOf {
     sampling: String,
     returns: usize,
@@ -75,9 +73,9 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
     let book = book?;
     // One that asks for a pause still sends its streams.
     let (ticker, note) = match ticker {
-        Ok(ticker) => (Some(ticker), None),
+        Ok(ticker) => (Some((ticker.value.clone(), ticker.received)), None),
         Err(error) => {
-            let streamed = ticker::from_streams(market, &symbol, &error).map(Arc::new);
+            let streamed = ticker::from_streams(market, &symbol, &error);
             let why = match streamed {
                 Some(_) => ticker::because(&error),
                 None => error.to_string(),
@@ -88,7 +86,7 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
     let quotes = quotes(&book.view.depth);
     let volatility =
         klines.map_err(|_| Unavailable::Unknown("the past day")).and_then(|klines| last_day(market.closed(&klines)));
-    let value = ticker.as_ref().map(|ticker| &ticker.value);
+    let value = ticker.as_ref().map(|(value, _)| value);
     let last = value.and_then(|value| value.last);
     let unpriced = match (value, &note) {
         (None, Some(why)) => Some(why.clone()),
@@ -117,7 +115,7 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
         trades: value.and_then(ticker::counted),
         window_start: value.map(|value| Time::from_millis(value.open_time)),
         window_end: value.map(|value| Time::from_millis(value.close_time)),
-        ticker_age_ms: ticker.as_ref().map(|ticker| ticker.received.age_ms(&*market.clock)),
+        ticker_age_ms: ticker.as_ref().map(|(_, received)| received.age_ms(&*market.clock)),
         ticker_note: note,
         mid: known.and_then(|quotes| quotes.mid),
         spread_bps: known.and_then(|quotes| quotes.spread_bps),
@@ -140,7 +138,7 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
         standing: Standing::Exact,
         realised_volatility_standing: Standing::Sound,
     };
-    Answer::new(Kind::Ticker, &symbol, Provenance::of_book(market, &book), figures)
+    Answer::new(Kind::Ticker, &symbol, Provenance::of_book(market, &book), &figures)
 }
 
 /// Of the last full hours that make a day, as far as there are so many.
@@ -161,23 +159,8 @@ impl Figures for Comparison {
         )]
     }
 
-    fn headline(&self, page: &Page<'_>) -> Option<Headline> {
-        let day = DayFigures {
-            last: self.last_price,
-            open: None,
-            high: self.high_price,
-            low: self.low_price,
-            change_pct: self.price_change_pct.and_then(decimal),
-            volume: None,
-            turnover: self.quote_volume,
-            window: self.window_start.zip(self.window_end),
-            unknown: self.ticker_note.clone(),
-        };
-        Some(day.headline(None, page))
-    }
-
-    fn shown(&self) -> &'static str {
-        "last_price price_change_pct high_price low_price quote_volume"
+    fn headline(&self) -> &'static str {
+        "last_price +price_change_pct high_price low_price quote_volume"
     }
 }
 

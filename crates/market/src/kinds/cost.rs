@@ -1,19 +1,12 @@
 //! What it would cost to trade now.
 
-use rust_decimal::prelude::ToPrimitive as _;
-use tribune_core::source::thousands;
-use tribune_market_parts::book::Pair;
-use tribune_page::text::{capitalised, derived, padded, ratio};
-
 use super::book::BookOf;
-use super::depth::side_cell;
 use super::prelude::*;
 use crate::market::DEEPEST;
 use tribune_analytics::cost::{Action, Cost, Size, cost, reach};
 use tribune_binance::book::Depth;
-use tribune_binance::number::PLACES;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CostToTrade {
     #[serde(flatten)]
     of: BookOf,
@@ -41,8 +34,7 @@ pub async fn load(market: &Market, symbol: &str, side: Action, size: Size) -> Re
     let mut worked = cost(&book.view.depth, side, size).map_err(|reason| no_figures(&symbol, &reason))?;
     if !worked.filled && has_more(&book.view.depth, side) {
         // If the exchange cannot be asked now, the known part of the book says that it is incomplete.
-        let deeper = market.deep_book(&symbol).await;
-        if let Ok(deeper) = deeper
+        if let Some(deeper) = market.deep_book(&symbol).await
             && let Ok(better) = cost(&deeper.view.depth, side, size)
         {
             (book, worked) = (deeper, better);
@@ -65,7 +57,7 @@ pub async fn load(market: &Market, symbol: &str, side: Action, size: Size) -> Re
         asked_quote,
         asked_base,
     };
-    Answer::new(Kind::OrderBookL2, &symbol, Provenance::of_book(market, &book), figures)
+    Answer::new(Kind::OrderBookL2, &symbol, Provenance::of_book(market, &book), &figures)
 }
 
 /// Whether the exchange may have levels of the walked side that a deeper look would show.
@@ -141,93 +133,15 @@ impl Figures for CostToTrade {
         ]
     }
 
-    fn headline(&self, page: &Page<'_>) -> Option<Headline> {
-        let cost = &self.cost;
-        let known = |label: &str, value: Option<Amount>| figure(label, value, "it could not be computed");
-        let bps = cost.slippage_bps.and_then(decimal);
-        let label = format!("Average price, {} {}", self.verb(), self.asked(page.about));
-        let figures = vec![
-            known("From mid", bps.map(|bps| Amount::new(ratio(bps), "bps"))),
-            known("Cost against mid", cost.cost_quote.map(|cost| page.money(cost))),
-            known("Mid", cost.mid.map(|mid| page.money(mid))),
-            known("Worst price", Some(page.money(cost.worst_price))),
-        ];
-        Some(page.headline(&label, page.money(derived(&cost.vwap.to_string())), figures))
-    }
-
-    fn shown(&self) -> &'static str {
-        "vwap mid worst_price slippage_bps cost_quote cost_bps side"
-    }
-
-    /// The page of the present knows nothing of the size that was asked for.
-    fn notes(&self, about: &About) -> Option<String> {
-        let order = format!("{} {}", self.verb(), self.asked(about));
-        Some(format!(
-            "The page of the present has the book and the cost of other sizes; for {order} now, ask for the cost to trade again."
-        ))
-    }
-}
-
-/// What orders of several sizes would cost by a book.
-pub(crate) fn cost_table(depth: &Depth, pair: &Pair, sizes: &[Notional]) -> Panel {
-    let title = "Cost to trade";
-    let worked: std::result::Result<Vec<(Notional, Cost)>, _> = [Action::Buy, Action::Sell]
-        .into_iter()
-        .flat_map(|side| sizes.iter().map(move |size| (side, *size)))
-        .map(|(side, size)| cost(depth, side, Size::Quote(size)).map(|cost| (size, cost)))
-        .collect();
-    let worked = match worked {
-        Ok(worked) => worked,
-        Err(reason) => return panel("cost", title, Width::Whole, Content::Missing(reason.to_string())),
-    };
-    let most = worked.iter().filter_map(|(_, cost)| cost.cost_bps).fold(0.0, f64::max);
-    let rows = worked.iter().map(|(size, cost)| row(*size, cost, pair, most)).collect();
-    let note = "Market orders through the known levels, best price first; cost is against the mid, of what the known levels fill, without fees. Exact arithmetic; hidden orders and what others do meanwhile are not known.";
-    listing("cost", title, rows, note)
-}
-
-fn row(size: Notional, cost: &Cost, pair: &Pair, most: f64) -> Vec<(Column, Cell)> {
-    let average = cost.vwap.round_dp(pair.price_places as u32 + 2).normalize();
-    let average = padded(&average.to_string(), pair.price_places + 2);
-    let share = cost.cost_bps.filter(|_| most > 0.0).map(|bps| bps / most);
-    let money = cost.cost_quote.map(|money| money.round_dp(cost_places(size)).normalize());
-    let quote = &pair.quote;
-    vec![
-        (words("Order"), side_cell(cost.side)),
-        (numbers(format!("Size ({quote})")), cell(size.to_string())),
-        (numbers(format!("Average price ({quote})")), cell(average)),
-        (numbers("From mid (bps)"), barred(cell(or_unknown(cost.exact_slippage_bps.map(ratio))), share)),
-        (numbers(format!("Cost ({quote})")), cell(or_unknown(money))),
-        (numbers("Levels"), cell(cost.levels_used.to_string())),
-        (words("Filled"), filled(cost, pair)),
-    ]
-}
-
-/// Of large sums the hundredths are enough; of small ones as many digits count.
-fn cost_places(size: Notional) -> u32 {
-    let whole_digits = size.decimal().trunc().to_string().len() as u32;
-    if size.decimal() >= Decimal::ONE_HUNDRED { 8u32.saturating_sub(whole_digits).max(2) } else { PLACES }
-}
-
-fn filled(cost: &Cost, pair: &Pair) -> Cell {
-    match (cost.filled, cost.complete) {
-        (true, true) => toned("yes", Tone::Good),
-        (true, false) => toned("yes, or better: levels may be missing", Tone::Warning),
-        (false, _) => {
-            let held = cost.filled_quote.decimal().trunc().to_u64().map(thousands);
-            let held = held.filter(|_| cost.filled_quote.decimal() >= Decimal::ONE_HUNDRED);
-            let held = held.unwrap_or_else(|| cost.filled_quote.to_string());
-            toned(format!("no, only {held} {}", pair.quote), Tone::Warning)
-        }
+    fn headline(&self) -> &'static str {
+        "vwap slippage_bps cost_quote mid worst_price"
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tribune_analytics::sizes::sizes;
     use tribune_binance::testing::{depth, money, quantity};
-    use tribune_page::Table;
 
     #[test]
     fn orders_against_the_rules_are_noted() {
@@ -257,62 +171,6 @@ mod tests {
                 None => assert_eq!(note, None),
                 Some(told) => assert!(note.as_ref().is_some_and(|note| note.contains(told)), "{note:?}"),
             }
-        }
-    }
-
-    fn rows(panel: &Panel) -> Vec<Vec<String>> {
-        let Content::Table(Table { rows, .. }) = &panel.content else { panic!("{panel:?}") };
-        rows.iter().map(|row| row.iter().map(|cell| cell.text.clone()).collect()).collect()
-    }
-
-    fn bitcoin() -> Pair {
-        Pair { base: "BTC".to_owned(), quote: "USDT".to_owned(), price_places: 2 }
-    }
-
-    #[test]
-    fn costs_match_hand_computation() {
-        let book = depth(&[("99", "1"), ("98", "2")], &[("101", "1"), ("102", "2")]);
-        let table = cost_table(&book, &bitcoin(), &[money("203"), money("1000")]);
-        // Buying: 101 of the first level, the other 102 of the second: 203 for 2, average 101.5, mid 100: 150 bps, and
-        // 2 · 1.5 = 3. All asks: 101 + 204 = 305 for 3: 101.666…; 166.67 bps; 3 · 1.666… = 5.
-        let rows = rows(&table);
-        assert_eq!(rows[0], ["Buy", "203", "101.5000", "150.00", "3", "2", "yes"]);
-        assert_eq!(rows[1], ["Buy", "1000", "101.6667", "166.67", "5", "2", "no, only 305 USDT"]);
-        // Selling 203: 99 and 104 of 98: 203/(1 + 104/98) = 203/2.0612… = 98.4851….
-        assert_eq!(rows[2][..3], ["Sell", "203", "98.4851"]);
-        // 100 − 98.48514… of 100.
-        assert_eq!(rows[2][3], "-151.49");
-    }
-
-    #[test]
-    fn half_a_tick_is_shown() {
-        let book = depth(&[("63999.99", "1")], &[("64000", "1")]);
-        let rows = rows(&cost_table(&book, &bitcoin(), &[money("1000")]));
-        // 0.005 from a mid of 63,999.995: 0.00078125 bps.
-        assert_eq!((&*rows[0][3], &*rows[1][3]), ("0.000781", "-0.000781"));
-    }
-
-    #[test]
-    fn dearest_order_has_the_longest_bar() {
-        let book = depth(&[("99", "1"), ("98", "2")], &[("101", "1"), ("102", "2")]);
-        let panel = cost_table(&book, &bitcoin(), &[money("101"), money("203")]);
-        let Content::Table(table) = &panel.content else { panic!() };
-        let shares: Vec<f64> = table.rows.iter().filter_map(|row| row[3].share).collect();
-        // 101 costs 100 bps, 203 costs 150; selling 203 is the dearest.
-        assert_eq!(shares.len(), 4);
-        assert_eq!(shares[3], 1.0);
-        assert!(shares[0] < shares[1] && shares[1] < shares[3]);
-    }
-
-    #[test]
-    fn empty_or_crossed_book_has_no_costs() {
-        for (book, why) in [
-            (Depth::default(), "no bids"),
-            (depth(&[("101", "1")], &[("100", "1")]), "not below"),
-            (depth(&[("1", "1")], &[]), "no asks"),
-        ] {
-            let panel = cost_table(&book, &bitcoin(), &sizes("USDT", None));
-            assert!(matches!(&panel.content, Content::Missing(reason) if reason.contains(why)), "{panel:?}");
         }
     }
 }

@@ -2,11 +2,6 @@
 
 mod pressure;
 
-use std::borrow::Cow;
-
-use tribune_page::parts::{noted, signed};
-use tribune_page::text::derived;
-
 use super::prelude::*;
 use pressure::{Impact, Pressure};
 use tribune_analytics::flow::{TradeFlow, trade_flow};
@@ -18,7 +13,7 @@ const ORDERS_COUNTED: &str = "single trades, by their ids; one order may make se
 /// A window that ends longer ago says when.
 const NOW_MS: u64 = 1_500;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct OrderFlow {
     /// Absent where the trades are not known.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
@@ -27,7 +22,7 @@ pub struct OrderFlow {
     #[serde(skip_serializing_if = "Option::is_none")]
     flow: Option<Known<TradeFlow>>,
     covered_secs: f64,
-    orders_per_sec_counts: Cow<'static, str>,
+    orders_per_sec_counts: &'static str,
     order_flow_imbalance: Pressure,
     price_impact: Impact,
     /// The window in words.
@@ -60,13 +55,13 @@ fn answer(market: &Market, symbol: &Symbol, reading: &TradesReading, window_secs
         sums,
         flow,
         covered_secs: covered.millis() as f64 / 1_000.0,
-        orders_per_sec_counts: ORDERS_COUNTED.into(),
+        orders_per_sec_counts: ORDERS_COUNTED,
         order_flow_imbalance: Pressure::load(market, symbol, reading, window_secs),
         price_impact: Impact::load(market, symbol),
         when: in_words(window_secs, covered, window, reading.is_cut, provenance.age_ms),
     };
     let kind = Kind::Analytics(AnalyticsKind::OrderFlow);
-    Answer::new(kind, symbol, provenance, figures)
+    Answer::new(kind, symbol, provenance, &figures)
 }
 
 /// The part of the window whose trades are complete.
@@ -116,32 +111,8 @@ impl Figures for OrderFlow {
         ]
     }
 
-    fn snippet(&self, about: &About) -> Option<String> {
-        let sums = took_and_gave(self.sums.as_ref()?, about);
-        Some(format!("{}, last {FLOW_SECS} s: {sums}.", about.name()))
-    }
-
-    fn headline(&self, page: &Page<'_>) -> Option<Headline> {
-        let flow = self.sums.as_ref()?;
-        let window = seconds(self.covered_secs);
-        let net = page.size(signed(&flow.net_flow_base.to_string()));
-        let worth = signed(&flow.net_flow_quote.to_string());
-        let worth = Amount::new(worth, format!("{} in {window}", page.quote()));
-        let mut figures = sums(flow, page);
-        figures.push(self.order_flow_imbalance.figure(page));
-        Some(Headline {
-            change: Some((worth, net_tone(flow))),
-            ..page.headline(&format!("Net flow, {window}"), net, figures)
-        })
-    }
-
-    fn shown(&self) -> &'static str {
-        match self.sums {
-            Some(_) => {
-                "net_flow_base net_flow_quote buy_volume_base sell_volume_base trades orders_per_sec vwap order_flow_imbalance window_secs"
-            }
-            None => "",
-        }
+    fn headline(&self) -> &'static str {
+        "net_flow_base +net_flow_quote buy_volume_base sell_volume_base trades orders_per_sec vwap"
     }
 }
 
@@ -150,66 +121,6 @@ pub(super) fn took_and_gave(flow: &TradeFlow, about: &About) -> String {
     let (bought, sold, net) = (flow.buy_volume_base, flow.sell_volume_base, flow.net_flow_base);
     let base = about.base();
     format!("buyers took {bought} {base}, sellers gave {sold} {base}: net {net} {base}")
-}
-
-impl OrderFlow {
-    /// The sums in a panel, for a page that is about more.
-    pub(crate) fn panel(&self, page: &Page<'_>) -> Panel {
-        let sums = match (&self.sums, &self.flow) {
-            (Some(sums), _) => Known::Value(sums.clone()),
-            (None, Some(missing)) => missing.clone(),
-            (None, None) => Known::missing("the trades of the last minute are not known"),
-        };
-        let pressure = self.order_flow_imbalance.figure(page);
-        flow_panel(&sums, Some(self.covered_secs), Some(pressure), page)
-    }
-}
-
-/// Sums of trades, with one more figure beside them.
-pub(super) fn flow_panel(
-    flow: &Known<TradeFlow>,
-    covered_secs: Option<f64>,
-    beside: Option<Figure>,
-    page: &Page<'_>,
-) -> Panel {
-    let title = "Order flow";
-    let Some(flow) = flow.value() else {
-        let why = flow.reason().unwrap_or_default().to_owned();
-        return panel("flow", title, Width::Half, Content::Missing(why));
-    };
-    let net =
-        Figure { tone: net_tone(flow), ..Figure::new("Net flow", page.size(signed(&flow.net_flow_base.to_string()))) };
-    let figures = std::iter::once(net).chain(sums(flow, page)).chain(beside).collect();
-    let window = seconds(covered_secs.unwrap_or(flow.window_secs));
-    let missing = match flow.complete {
-        true => "",
-        false => "; some are missing",
-    };
-    let note = format!("Trades of the last {window}{missing}. Exact sums; they say what was, not what will be.");
-    noted(panel("flow", title, Width::Half, Content::Figures(figures)), note)
-}
-
-fn net_tone(flow: &TradeFlow) -> Tone {
-    tone_of(Some(flow.net_flow_base.as_f64()))
-}
-
-fn seconds(seconds: f64) -> String {
-    format!("{} s", (seconds * 10.0).round() / 10.0)
-}
-
-fn sums(flow: &TradeFlow, page: &Page<'_>) -> Vec<Figure> {
-    let taken = |label: &str, volume: Quantity, tone: Tone| Figure { tone, ..Figure::new(label, page.size(volume)) };
-    let why = flow.reason.as_ref().map(ToString::to_string);
-    let why = why.as_deref().unwrap_or("it could not be computed");
-    let rate = flow.orders_per_sec.map(|rate| Amount::plain(rate.to_string()));
-    let vwap = flow.vwap.map(|vwap| page.money(derived(&vwap.to_string())));
-    vec![
-        taken("Buyers took", flow.buy_volume_base, Tone::Up),
-        taken("Sellers gave", flow.sell_volume_base, Tone::Down),
-        Figure::new("Trades", Amount::plain(flow.trades.to_string())),
-        figure("Trades a second", rate, why),
-        figure("VWAP", vwap, why),
-    ]
 }
 
 #[cfg(test)]

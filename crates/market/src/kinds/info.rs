@@ -6,14 +6,11 @@ use std::sync::Arc;
 use super::prelude::*;
 use tribune_binance::model::SymbolStatus;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TradingRules {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     status: Arc<str>,
-    /// What the status means, for the sentence.
-    #[serde(skip)]
-    is: &'static str,
     tick_size: Option<Price>,
     step_size: Option<Quantity>,
     min_quantity: Option<Quantity>,
@@ -32,11 +29,6 @@ pub(super) fn answer(market: &Market, symbol: &Symbol) -> Result<Answer> {
     let figures = TradingRules {
         reason: unread.map(|why| format!("a rule of the exchange could not be read: {why}")),
         status: symbol.status_text.clone(),
-        is: match symbol.status {
-            SymbolStatus::Trading => "is traded",
-            SymbolStatus::Halted => "is halted",
-            SymbolStatus::Break => "is not traded",
-        },
         tick_size: symbol.tick_size,
         step_size: symbol.step_size,
         min_quantity: symbol.min_quantity,
@@ -46,36 +38,18 @@ pub(super) fn answer(market: &Market, symbol: &Symbol) -> Result<Answer> {
         standing: Standing::Exact,
     };
     let provenance = Provenance::new(market, Origin::Rest, None, market.symbols_loaded());
-    Answer::new(Kind::ExchangeInfo, symbol, provenance, figures)
+    Answer::new(Kind::ExchangeInfo, symbol, provenance, &figures)
 }
 
 impl Figures for TradingRules {
     fn sentences(&self, about: &About) -> Vec<String> {
-        let (name, pair, base, quote) = (about.name(), pair_name(about), about.base(), about.quote());
-        let (is, status) = (self.is, &self.status);
-        let (tick, step, least) = self.steps();
-        vec![
-            format!("{name} ({pair}) {is} now: status {status}."),
-            format!(
-                "Prices move in steps of {tick} {quote}, quantities in steps of {step} {base}; an order is worth at least {least} {quote}."
-            ),
-        ]
-    }
-
-    fn snippet(&self, about: &About) -> Option<String> {
-        let (name, quote, status) = (about.name(), about.quote(), &self.status);
-        let (tick, step, least) = self.steps();
-        Some(format!(
-            "{name}: status {status}; price step {tick}, quantity step {step}, smallest order {least} {quote}."
-        ))
-    }
-}
-
-impl TradingRules {
-    /// Of prices, of quantities, and the least that an order is worth.
-    fn steps(&self) -> (String, String, String) {
+        let (name, pair, base, quote, status) =
+            (about.name(), pair_name(about), about.base(), about.quote(), &self.status);
         let (tick, step) = (or_unknown(self.tick_size), or_unknown(self.step_size));
-        (tick, step, or_unknown(self.min_notional))
+        let least = or_unknown(self.min_notional);
+        vec![format!(
+            "{name} ({pair}): status {status}; price step {tick} {quote}, quantity step {step} {base}, smallest order {least} {quote}."
+        )]
     }
 }
 

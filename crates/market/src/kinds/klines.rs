@@ -1,21 +1,14 @@
 //! Candles.
 
-use jiff::Timestamp;
-use rust_decimal::prelude::ToPrimitive as _;
-use tribune_page::parts::signed;
-
-use super::candle_chart::chart;
-use super::day::RATIO_PLACES;
 use super::prelude::*;
 use tribune_analytics::volatility::{Atr, RealisedVolatility, atr, realised};
-use tribune_binance::candles::close_time;
 use tribune_binance::rest::KlinesQuery;
 
 /// Candles that one answer shows.
 const MAX_SHOWN: usize = 500;
 const ATR_PERIOD: usize = 14;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Klines {
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
@@ -24,7 +17,7 @@ pub struct Klines {
     prices: Option<Prices>,
     #[serde(skip_serializing_if = "Option::is_none")]
     klines_unlisted: Option<Unlisted>,
-    interval: String,
+    interval: &'static str,
     candles: usize,
     figures_cover: Option<Cover>,
     /// Whether the last that is listed is over.
@@ -38,7 +31,7 @@ pub struct Klines {
     klines: Table<Kline>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 struct Prices {
     open_price: Price,
     high_price: Price,
@@ -48,7 +41,7 @@ struct Prices {
     close_is_final: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 struct Cover {
     candles: usize,
     start_ms: Millis,
@@ -113,12 +106,21 @@ pub async fn load(market: &Market, symbol: &str, range: Range) -> Result<Answer>
     let closed = market.closed(&klines);
     let figures = Klines::new(&klines.value, closed, range, market.exchange_now());
     let provenance = Provenance::new(market, Origin::Rest, klines.exchange_time, klines.received);
-    Answer::new(Kind::Klines(range.interval), &symbol, provenance, figures)
+    Answer::new(Kind::Klines(range.interval), &symbol, provenance, &figures)
 }
 
 impl Klines {
     fn new(candles: &[Candle], closed: &[Candle], range: Range, now: Millis) -> Self {
-        let (table, listed) = list(candles, range);
+        // Who asks from a time on wants the first; who does not wants the newest.
+        let (shown, keep) = match range.start {
+            Some(_) => (&candles[..candles.len().min(MAX_SHOWN)], Keep::First),
+            None => (&candles[candles.len().saturating_sub(MAX_SHOWN)..], Keep::Last),
+        };
+        let table = Table::fitted(shown.iter().map(Kline::from).collect(), keep);
+        let listed = match keep {
+            Keep::First => &candles[..table.0.len()],
+            Keep::Last => &candles[candles.len() - table.0.len()..],
+        };
         let ends = candles.first().zip(candles.last());
         let reason = match range.start {
             Some(start) if start > now => "start_time is in the future: there are no candles of it yet",
@@ -136,8 +138,8 @@ impl Klines {
                     close_is_final: candles.len() == closed.len(),
                 })
             }),
-            klines_unlisted: Unlisted::new(candles, listed, range.start.is_some()),
-            interval: range.interval.as_str().to_owned(),
+            klines_unlisted: Unlisted::new(candles, listed, keep),
+            interval: range.interval.as_str(),
             candles: candles.len(),
             figures_cover: ends.map(|(first, last)| Cover {
                 candles: candles.len(),
@@ -148,47 +150,17 @@ impl Klines {
             realised_volatility: realised(closed, range.interval).into(),
             average_true_range: atr(closed, range.interval, ATR_PERIOD).into(),
             standing: Standing::Exact,
-            klines_listed: table.rows.len(),
-            klines_cut: table.cut(),
+            klines_listed: table.0.len(),
+            klines_cut: keep.cut(table.0.len(), candles.len()),
             klines: table,
         }
     }
-
-    /// How many are listed.
-    pub(crate) const fn listed(&self) -> usize {
-        self.klines.rows.len()
-    }
-
-    /// Whether there are candles that are not listed.
-    const fn is_cut(&self) -> bool {
-        self.candles > self.klines.rows.len()
-    }
-
-    fn is_open(&self) -> bool {
-        self.last_closed == Some(false)
-    }
-}
-
-/// The rows, and the candles that they are of. Who asks from a time on wants the first; who does not wants the newest.
-fn list(candles: &[Candle], range: Range) -> (Table<Kline>, &[Candle]) {
-    let (shown, keep) = match range.start {
-        Some(_) => (&candles[..candles.len().min(MAX_SHOWN)], Keep::First),
-        None => (&candles[candles.len().saturating_sub(MAX_SHOWN)..], Keep::Last),
-    };
-    let table = Table::fitted(shown.iter().map(Kline::from).collect(), keep, 1);
-    let table = table.with_left_out(candles.len() - shown.len());
-    let count = table.rows.len();
-    let listed = match keep {
-        Keep::First => &candles[..count],
-        Keep::Last => &candles[candles.len() - count..],
-    };
-    (table, listed)
 }
 
 /// What figures are of and rows are not, and what to ask for to have them.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 struct Unlisted {
-    listed: End,
+    listed: &'static str,
     rows: usize,
     candles: usize,
     /// The last of the candles before those listed is of this time.
@@ -199,27 +171,15 @@ struct Unlisted {
     ask_with_start_time: Option<Millis>,
 }
 
-/// Which of all candles are listed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum End {
-    Oldest,
-    Newest,
-}
-
 impl Unlisted {
-    fn new(candles: &[Candle], rows: &[Candle], are_oldest: bool) -> Option<Self> {
-        if rows.len() == candles.len() {
-            return None;
-        }
-        let (first, last) = rows.first().zip(rows.last())?;
-        let end = if are_oldest { End::Oldest } else { End::Newest };
+    fn new(candles: &[Candle], listed: &[Candle], keep: Keep) -> Option<Self> {
+        let (first, last) = listed.first().zip(listed.last()).filter(|_| listed.len() < candles.len())?;
         Some(Self {
-            listed: end,
-            rows: rows.len(),
+            listed: if keep == Keep::First { "oldest" } else { "newest" },
+            rows: listed.len(),
             candles: candles.len(),
-            ask_with_end_time: first.open_time.checked_sub(1).filter(|_| !are_oldest),
-            ask_with_start_time: last.close_time.checked_add(1).filter(|_| are_oldest),
+            ask_with_end_time: first.open_time.checked_sub(1).filter(|_| keep == Keep::Last),
+            ask_with_start_time: last.close_time.checked_add(1).filter(|_| keep == Keep::First),
         })
     }
 
@@ -229,34 +189,22 @@ impl Unlisted {
             (None, Some(end)) => format!("end_time {end}"),
             (None, None) => "fewer at a time".to_owned(),
         };
-        let end = match self.listed {
-            End::Oldest => "oldest",
-            End::Newest => "newest",
-        };
-        let (all, rows) = (self.candles, self.rows);
+        let (all, rows, end) = (self.candles, self.rows, self.listed);
         format!("Figures are of all {all}; the {end} {rows} are listed: for the others ask with {how}.")
     }
 }
 
 impl Figures for Klines {
-    fn what(&self, _about: &About) -> Option<String> {
-        Some(format!("{} candles", self.interval))
-    }
-
     fn sentences(&self, about: &About) -> Vec<String> {
         let (name, quote) = (about.name(), about.quote());
         let (count, interval) = (self.candles, &self.interval);
         let all = match (&self.prices, &self.figures_cover) {
             (Some(prices), Some(cover)) => {
                 let (start, end) = (Time::from_millis(cover.start_ms), Time::from_millis(cover.end_ms));
-                let (open, close) = (prices.open_price, prices.close_price);
-                let (high, low) = (prices.high_price, prices.low_price);
-                let state = match prices.close_is_final {
-                    true => "closed",
-                    false => "still open: it will change",
-                };
+                let Prices { open_price, high_price, low_price, close_price, close_is_final } = prices;
+                let state = if *close_is_final { "closed" } else { "still open: it will change" };
                 format!(
-                    "{name}: {count} candles of {interval}, {start} to {end}; first open {open}, last close {close} {quote} ({state}); highest {high}, lowest {low}."
+                    "{name}: {count} candles of {interval}, {start} to {end}; first open {open_price}, last close {close_price} {quote} ({state}); highest {high_price}, lowest {low_price}."
                 )
             }
             _ => format!("{name}: {}.", or_unknown(self.reason.as_ref())),
@@ -265,65 +213,10 @@ impl Figures for Klines {
         std::iter::once(all).chain(unlisted).collect()
     }
 
-    fn headline(&self, page: &Page<'_>) -> Option<Headline> {
-        let rows = &self.klines.rows;
-        let (first, last) = rows.first().zip(rows.last())?;
-        let highest = rows.iter().map(|row| row.high).max()?;
-        let lowest = rows.iter().map(|row| row.low).min()?;
-        let label = if self.is_open() { "Last price" } else { "Last close" };
-        let figures = vec![Figure::new("Highest", page.money(highest)), Figure::new("Lowest", page.money(lowest))];
-        let mut headline = page.headline(label, page.money(last.close), figures);
-        headline.change = change(first.open, last.close, format!("% over {}", counted(rows.len())));
-        // A price of the past is not as young as the answer that has it.
-        let ended = self.interval.parse().ok();
-        let ended = ended.and_then(|interval| close_time(interval, last.open_time));
-        let ended = ended.and_then(|millis| Timestamp::from_millisecond(millis).ok());
-        if let Some(ended) = ended.filter(|_| !self.is_open()) {
-            (headline.as_of, headline.age_ms) = (Some(ended), None);
-        }
-        Some(headline)
+    /// A price of the past is not as young as the answer that has it.
+    fn headline(&self) -> &'static str {
+        if self.last_closed == Some(false) { "close_price high_price low_price" } else { "" }
     }
-
-    fn panels(&self, page: &Page<'_>) -> Vec<Panel> {
-        vec![self.chart(page)]
-    }
-
-    /// If the list is cut, the headline describes the list, and the panel shows the figures of the whole answer.
-    fn shown(&self) -> &'static str {
-        match self.is_cut() {
-            true => "close_is_final",
-            false => "open_price high_price low_price close_price close_is_final candles",
-        }
-    }
-}
-
-impl Klines {
-    pub(crate) fn chart(&self, page: &Page<'_>) -> Panel {
-        let listed = self.klines.rows.len();
-        let count = match self.is_cut() {
-            true => format!("{listed} of {} candles", self.candles),
-            false => counted(listed),
-        };
-        let missing = self.reason.as_deref().unwrap_or("the exchange has no candles of it");
-        chart(&self.klines.rows, &self.interval, self.is_open(), &count, missing, page)
-    }
-}
-
-/// `1 candle`, `60 candles`
-pub(super) fn counted(candles: usize) -> String {
-    match candles {
-        1 => "1 candle".to_owned(),
-        several => format!("{several} candles"),
-    }
-}
-
-/// From one price to another, in percent.
-pub(super) fn change(from: Price, to: Price, unit: String) -> Option<(Amount, Tone)> {
-    let (from, to) = (from.decimal(), to.decimal());
-    let share = to.checked_sub(from)?.checked_div(from)?;
-    let percent = share.checked_mul(Decimal::ONE_HUNDRED)?;
-    let percent = percent.round_dp(RATIO_PLACES).normalize();
-    Some((Amount::new(signed(&percent.to_string()), unit), tone_of(percent.to_f64())))
 }
 
 #[cfg(test)]

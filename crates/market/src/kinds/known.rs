@@ -1,11 +1,11 @@
 //! Figures that may be missing.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tribune_analytics::Unavailable;
 
 /// A figure, or null with its reason.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum Known<T> {
     Value(T),

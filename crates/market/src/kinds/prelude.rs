@@ -2,20 +2,18 @@
 
 pub(super) use rust_decimal::Decimal;
 pub(super) use schemars::JsonSchema;
-pub(super) use serde::{Deserialize, Serialize};
+pub(super) use serde::Serialize;
 pub(super) use tribune_analytics::{Standing, Unavailable, Window};
 pub(super) use tribune_binance::model::{Candle, Interval, Millis, Symbol};
 pub(super) use tribune_binance::number::{Notional, Price, Quantity};
 pub(super) use tribune_core::{Error, Result};
 pub(super) use tribune_market_parts::exchange_error;
-pub(super) use tribune_page::parts::{cell, numbers, panel, tone_of, toned, words};
-pub(super) use tribune_page::{Amount, Cell, Column, Content, Figure, Headline, Panel, Tone, Width};
+pub(super) use tribune_page::text::capitalised;
 
 pub(super) use super::answer::{About, Answer, Provenance};
 pub(super) use super::known::{Known, or_unknown};
-pub(super) use super::page::{Page, barred, figure, listing, number, places_of};
 pub(super) use super::table::{Keep, Row, Table, row};
 pub(super) use super::time::Time;
-pub(super) use super::{Figures, decimal, no_figures, pair_name, short, standing_sentence};
+pub(super) use super::{Figures, change_word, no_figures, pair_name, short};
 pub(super) use crate::market::{BookReading, Market, NOT_KEPT, Origin, TradesReading};
 pub(super) use tribune_market_resolve::id::{AnalyticsKind, Kind};

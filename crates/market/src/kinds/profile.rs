@@ -2,30 +2,24 @@
 
 use std::sync::Arc;
 
-use tribune_page::parts::noted;
-use tribune_page::text::derived;
-use tribune_page::{ProfileBin, ProfileChart};
-
 use super::prelude::*;
 use tribune_analytics::impact::{Amihud, amihud};
 use tribune_analytics::profile::{Histogram, ProfileRow, RowWidth, VolumeProfile, counts, volume_profile};
 use tribune_binance::moment::Stamped;
 use tribune_binance::rest::KlinesQuery;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Profile {
     /// Its rows are in the table.
     #[serde(flatten)]
     profile: VolumeProfile,
     hours: u32,
-    candles_of: String,
+    candles_of: &'static str,
     candles: usize,
     amihud: Known<Amihud>,
     #[serde(skip_serializing_if = "Option::is_none")]
     coverage_note: Option<String>,
     volume_by_row_listed: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    volume_by_row_cut: Option<String>,
     volume_by_row: Table<ProfileRow>,
 }
 
@@ -34,9 +28,6 @@ impl Row for ProfileRow {
     type Cells = (Price, Quantity, Option<f64>);
     fn cells(&self) -> Self::Cells {
         (self.low, self.volume_base, self.share)
-    }
-    fn from_cells((low, volume_base, share): Self::Cells) -> Self {
-        Self { low, volume_base, share }
     }
 }
 
@@ -104,33 +95,22 @@ pub async fn load(market: &Market, symbol: &str, hours: u32, tick_size: Option<P
     let symbol = market.traded(symbol).await?;
     let past = Past::load(market, &symbol, hours).await?;
     let candles = &past.candles.value;
-    let highest = candles.iter().map(|candle| candle.high).max();
-    let range = highest.zip(candles.iter().map(|candle| candle.low).min());
-    if let (Some(width), Some((high, low))) = (tick_size, range)
-        && high > low
-        && width.units() > high.units() - low.units()
-    {
-        return Err(Error::invalid_argument(format!(
-            "tick_size {width} is wider than the whole range of {hours} h, {low} to {high}: give a smaller one, or none"
-        )));
-    }
     let mut profile = Histogram::of_candles(candles, past.window, width(&symbol, tick_size)?)
         .and_then(|histogram| volume_profile(&histogram))
         .map_err(|reason| no_figures(&symbol, &reason))?;
-    let rows = Table::fitted(std::mem::take(&mut profile.volume_by_row), Keep::First, 1);
+    let rows = Table::fitted(std::mem::take(&mut profile.volume_by_row), Keep::First);
     let figures = Profile {
         hours,
-        candles_of: past.interval.as_str().to_owned(),
+        candles_of: past.interval.as_str(),
         candles: past.used().count(),
         amihud: amihud(market.closed(&past.candles), past.interval).into(),
         coverage_note: past.shortfall(profile.coverage),
-        volume_by_row_listed: rows.rows.len(),
-        volume_by_row_cut: rows.cut(),
+        volume_by_row_listed: rows.0.len(),
         volume_by_row: rows,
         profile,
     };
     let kind = Kind::Analytics(AnalyticsKind::VolumeProfile);
-    Answer::new(kind, &symbol, past.provenance(market), figures)
+    Answer::new(kind, &symbol, past.provenance(market), &figures)
 }
 
 impl Figures for Profile {
@@ -153,66 +133,13 @@ impl Figures for Profile {
         sentences
     }
 
-    fn headline(&self, page: &Page<'_>) -> Option<Headline> {
-        let made = &self.profile;
-        let mut figures = vec![
-            Figure::new("Value area high", page.money(made.vah)),
-            Figure::new("Value area low", page.money(made.val)),
-        ];
-        let share = made.value_area_share.map(|share| percent(share).to_string());
-        figures.extend(share.map(|share| Figure::new("In the value area", Amount::new(share, "% of volume"))));
-        let vwap = made.vwap.map(|vwap| page.money(derived(&vwap.to_string())));
-        figures.push(figure("VWAP", vwap, "it could not be computed"));
-        figures.push(Figure::new("Volume", page.size(made.total_volume_base)));
-        Some(page.headline("Point of control", page.money(made.poc), figures))
-    }
-
-    fn panels(&self, page: &Page<'_>) -> Vec<Panel> {
-        vec![self.chart(page)]
-    }
-
-    fn shown(&self) -> &'static str {
-        "poc poc_low poc_high vah val value_area_share vwap total_volume_base row_width rows window_secs hours candles_of candles"
+    fn headline(&self) -> &'static str {
+        "poc vah val value_area_share vwap total_volume_base"
     }
 }
 
 fn percent(share: f64) -> f64 {
     (share * 1_000.0).round() / 10.0
-}
-
-impl Profile {
-    fn chart(&self, page: &Page<'_>) -> Panel {
-        let (made, rows) = (&self.profile, &self.volume_by_row.rows);
-        let row_width = made.row_width.as_f64();
-        let bin = |row: &ProfileRow| ProfileBin {
-            from: row.low.as_f64(),
-            to: row.low.as_f64() + row_width,
-            volume: row.volume_base.as_f64(),
-        };
-        let edges = rows.iter().map(|row| row.low).chain([made.row_width]);
-        let chart = ProfileChart {
-            price_places: places_of(edges),
-            bins: rows.iter().map(bin).collect(),
-            poc: made.poc.try_into().ok(),
-            value_area: Some((made.val.as_f64(), made.vah.as_f64())),
-            last_price: page.last_price,
-            price_unit: page.quote().to_owned(),
-            volume_unit: page.base().to_owned(),
-        };
-        let hours = self.hours;
-        let (base, quote, width_of_row) = (page.base(), page.quote(), made.row_width);
-        let (count, interval) = (self.candles, &self.candles_of);
-        let standing = standing_sentence(made.standing, &made.note);
-        let note = format!(
-            "Volume in {base} by price over {hours} h, from {count} candles of {interval}, in rows of {width_of_row} {quote}. {standing}."
-        );
-        let content = match rows.is_empty() {
-            true => Content::Missing("nothing was traded in this time".to_owned()),
-            false => Content::Profile(chart),
-        };
-        let title = format!("Volume profile, {hours} h");
-        noted(panel("profile", title, Width::Whole, content), note)
-    }
 }
 
 #[cfg(test)]

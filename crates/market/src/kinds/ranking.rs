@@ -5,10 +5,6 @@ mod days;
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use tribune_page::parts::signed;
-use tribune_page::text::{dash, padded, plain, sum};
-
-use super::AnyFigures;
 use super::prelude::*;
 use days::{Days, quote_asset};
 use tribune_analytics::ranking::{Order, Place, Ranking, percent};
@@ -19,11 +15,10 @@ pub(crate) const SILENT_MS: u64 = 5_000;
 /// Markets that a document lists in each order, and that its sentences name.
 const LISTED: usize = 15;
 const NAMED: usize = 3;
-/// Places of shares and changes, in percent.
-const PERCENT_PLACES: usize = 4;
+const HEADLINE: &str = "quote_volume markets_counted rose fell volume_share_of_first_10_pct";
 
 /// The markets of one quote asset together.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 struct Summary {
     /// Why it is not of now.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,24 +35,20 @@ struct Summary {
     /// With the first of each order, which not every answer lists.
     #[serde(skip)]
     sentences: Vec<String>,
-    #[serde(skip)]
-    covers: &'static str,
 }
 
 /// The first markets in one order.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TopMarkets {
     #[serde(flatten)]
     summary: Summary,
-    sort_by: String,
+    sort_by: &'static str,
     markets_listed: usize,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    markets_cut: Option<String>,
     markets: Table<RankedMarket>,
 }
 
 /// The first markets in every order.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AllMarkets {
     #[serde(flatten)]
     summary: Summary,
@@ -96,13 +87,13 @@ impl From<&Place> for RankedMarket {
     }
 }
 
-fn answer(days: Days, market: &Market, figures: impl FnOnce(&Ranking, Summary) -> AnyFigures) -> Result<Answer> {
+fn answer<F: Figures>(days: Days, market: &Market, figures: impl FnOnce(&Ranking, Summary) -> F) -> Result<Answer> {
     let ranking = Ranking::of(days.days.iter().cloned());
     let exchange_time = days.days.iter().filter_map(|(_, day)| day.exchange_time).max();
     let provenance = Provenance::new(market, days.origin, exchange_time, days.heard);
     let figures = figures(&ranking, Summary::new(&ranking, &days.money, days.window, days.stale));
     let id = MarketId::new(Kind::Markets, days.money.clone());
-    Answer::about(&id, About::all_markets(days.money), provenance, figures)
+    Answer::about(&id, About::all_markets(days.money), provenance, &figures)
 }
 
 /// The first in every order.
@@ -120,20 +111,9 @@ pub(super) fn at_hand(market: &Market, money: &str) -> Option<Answer> {
 pub async fn load_top(market: &Market, money: Option<&str>, order: Order, most: usize) -> Result<Answer> {
     let days = Days::load(market, &quote_asset(market, money).await?).await?;
     answer(days, market, |ranking, summary| {
-        let markets = listed(ranking, order, most, 1);
-        let figures = TopMarkets {
-            summary,
-            sort_by: order.as_str().to_owned(),
-            markets_listed: markets.rows.len(),
-            markets_cut: markets.cut(),
-            markets,
-        };
-        figures.into()
+        let markets = first(ranking, order, most);
+        TopMarkets { summary, sort_by: order.as_str(), markets_listed: markets.len(), markets: Table(markets) }
     })
-}
-
-fn listed(ranking: &Ranking, order: Order, most: usize, tables: usize) -> Table<RankedMarket> {
-    Table::fitted(first(ranking, order, most), Keep::First, tables)
 }
 
 fn first(ranking: &Ranking, order: Order, most: usize) -> Vec<RankedMarket> {
@@ -146,16 +126,16 @@ impl Summary {
         let (rose, fell) = (ranking.count(Ordering::Greater), ranking.count(Ordering::Less));
         let (count, share) = (ranking.places.len(), ranking.share_of_first(10));
         let (traded, first_ten) = (or_unknown(ranking.quote_volume), or_unknown(share));
-        let most = shares(&first(ranking, Order::Volume, NAMED));
-        let gains = moves(&first(ranking, Order::Gain, NAMED));
-        let losses = moves(&first(ranking, Order::Loss, NAMED));
-        let widest = first(ranking, Order::Range, 1).into_iter().next();
-        let widest = or_unknown(widest.and_then(|market| Some(format!("{} {}%", market.symbol, market.range_pct?))));
+        let most = named(ranking, Order::Volume, |market| market.volume_share_pct);
+        let gains = named(ranking, Order::Gain, |market| market.price_change_pct);
+        let losses = named(ranking, Order::Loss, |market| market.price_change_pct);
+        let widest = named(ranking, Order::Range, |market| market.range_pct);
+        let [top, gain, loss] = [&most, &gains, &losses].map(|all| all.split(',').next().unwrap_or_default());
         let about_all = [
             format!(
-                "{count} markets priced in {money}, over {covers}: {rose} rose, {fell} fell; {traded} {money} traded."
+                "{count} {money} markets over {covers}: {rose} rose, {fell} fell; most volume {top}; largest gain {gain}, largest loss {loss}."
             ),
-            format!("Most of the volume: {most}; the first ten have {first_ten}% of it."),
+            format!("{traded} {money} traded; the first ten have {first_ten}% of it. Most of the volume: {most}."),
             format!("Largest gains: {gains}. Largest losses: {losses}. Widest range: {widest}."),
         ];
         let is_stale = stale.as_ref().map(|stale| format!("{stale}."));
@@ -171,59 +151,36 @@ impl Summary {
             reason: uncounted.then(|| "the sum is more than can be counted".to_owned()),
             standing: Standing::Exact,
             sentences: is_stale.into_iter().chain(about_all).collect(),
-            covers,
         }
-    }
-
-    fn headline(&self, page: &Page<'_>) -> Headline {
-        let count = |label: &str, count: usize| Figure::new(label, Amount::plain(count.to_string()));
-        let mut figures =
-            vec![count("Markets", self.markets_counted), count("Rose", self.rose), count("Fell", self.fell)];
-        let share = self.volume_share_of_first_10_pct.and_then(plain);
-        figures.extend(share.map(|share| Figure::new("Of it the first ten", Amount::new(share, "%"))));
-        let traded = self.quote_volume.map(|money| page.money(sum(&money.to_string())));
-        let traded = traded.unwrap_or_else(|| Amount::plain("unknown"));
-        page.headline("Traded in 24 h", traded, figures)
     }
 }
 
 impl AllMarkets {
-    fn of(ranking: &Ranking, summary: Summary) -> AnyFigures {
-        let listed = |order| listed(ranking, order, LISTED, 4);
+    fn of(ranking: &Ranking, summary: Summary) -> Self {
+        let listed = |order| first(ranking, order, LISTED);
         let (most_traded, gainers) = (listed(Order::Volume), listed(Order::Gain));
         let (losers, widest_range) = (listed(Order::Loss), listed(Order::Range));
-        let all = Self {
+        Self {
             summary,
-            most_traded_listed: most_traded.rows.len(),
-            gainers_listed: gainers.rows.len(),
-            losers_listed: losers.rows.len(),
-            widest_range_listed: widest_range.rows.len(),
-            most_traded,
-            gainers,
-            losers,
-            widest_range,
-        };
-        all.into()
+            most_traded_listed: most_traded.len(),
+            gainers_listed: gainers.len(),
+            losers_listed: losers.len(),
+            widest_range_listed: widest_range.len(),
+            most_traded: Table(most_traded),
+            gainers: Table(gainers),
+            losers: Table(losers),
+            widest_range: Table(widest_range),
+        }
     }
 }
 
-/// `BTCUSDT +1.2%, ETHUSDT +0.8%`
-fn moves(markets: &[RankedMarket]) -> String {
-    let named = markets.iter().map(|market| {
-        let change = or_unknown(market.price_change_pct.map(|change| format!("{change:+.2}")));
-        format!("{} {change}%", market.symbol)
-    });
-    let named = named.reduce(|all, one| format!("{all}, {one}"));
-    named.unwrap_or_else(|| "none".to_owned())
-}
-
 /// `BTCUSDT 45.2%, ETHUSDT 20.1%`
-fn shares(markets: &[RankedMarket]) -> String {
-    let named = markets.iter().map(|market| {
-        let share = or_unknown(market.volume_share_pct.map(|share| format!("{share:.2}")));
+fn named(ranking: &Ranking, order: Order, figure: impl Fn(&RankedMarket) -> Option<f64>) -> String {
+    let named = first(ranking, order, NAMED).into_iter().map(|market| {
+        let share = or_unknown(figure(&market).map(|share| format!("{share:.2}")));
         format!("{} {share}%", market.symbol)
     });
-    named.collect::<Vec<_>>().join(", ")
+    named.reduce(|all, one| format!("{all}, {one}")).unwrap_or_else(|| "none".to_owned())
 }
 
 fn title(about: &About) -> Option<String> {
@@ -239,23 +196,8 @@ impl Figures for TopMarkets {
         self.summary.sentences.clone()
     }
 
-    fn headline(&self, page: &Page<'_>) -> Option<Headline> {
-        Some(self.summary.headline(page))
-    }
-
-    fn panels(&self, page: &Page<'_>) -> Vec<Panel> {
-        let title = match self.sort_by.as_str() {
-            "volume" => "Most traded",
-            "gain" => "Gainers",
-            "loss" => "Losers",
-            "range" => "Widest range",
-            _ => "Markets",
-        };
-        vec![markets_panel("markets", title, &self.markets, page)]
-    }
-
-    fn notes(&self, _about: &About) -> Option<String> {
-        self.summary.note.clone()
+    fn headline(&self) -> &'static str {
+        HEADLINE
     }
 }
 
@@ -268,104 +210,7 @@ impl Figures for AllMarkets {
         self.summary.sentences.clone()
     }
 
-    fn snippet(&self, about: &About) -> Option<String> {
-        fn first(markets: &Table<RankedMarket>) -> &[RankedMarket] {
-            &markets.rows[..markets.rows.len().min(1)]
-        }
-        let (count, quote, covers) = (self.summary.markets_counted, about.quote(), self.summary.covers);
-        let (most, gains) = (shares(first(&self.most_traded)), moves(first(&self.gainers)));
-        let losses = moves(first(&self.losers));
-        Some(format!("{count} {quote} markets over {covers}: volume {most}; gains {gains}; losses {losses}."))
-    }
-
-    fn headline(&self, page: &Page<'_>) -> Option<Headline> {
-        Some(self.summary.headline(page))
-    }
-
-    fn panels(&self, page: &Page<'_>) -> Vec<Panel> {
-        vec![
-            markets_panel("most_traded", "Most traded", &self.most_traded, page),
-            markets_panel("gainers", "Gainers", &self.gainers, page),
-            markets_panel("losers", "Losers", &self.losers, page),
-            markets_panel("widest_range", "Widest range", &self.widest_range, page),
-        ]
-    }
-
-    fn notes(&self, _about: &About) -> Option<String> {
-        self.summary.note.clone()
-    }
-}
-
-fn markets_panel(key: &'static str, title: &str, markets: &Table<RankedMarket>, page: &Page<'_>) -> Panel {
-    let note = match markets.rows.is_empty() {
-        true => "None.",
-        false => "Shares are of what was traded of all; large sums are rounded, and exact in the text.",
-    };
-    let rows = markets.rows.iter().map(|market| row(market, page.quote()));
-    listing(key, title, rows.collect(), note)
-}
-
-fn row(market: &RankedMarket, money: &str) -> Vec<(Column, Cell)> {
-    let percent = |number: Option<f64>| number.and_then(plain).map(|number| padded(&number, PERCENT_PLACES));
-    let ticker = MarketId::new(Kind::Ticker, market.symbol.clone()).document_id();
-    let name = Cell { link: ticker.ok().map(|id| id.to_string()), ..cell(&*market.symbol) };
-    let change = percent(market.price_change_pct).map_or_else(dash, |change| signed(&change));
-    let share = cell(percent(market.volume_share_pct).unwrap_or_else(dash));
-    let range = percent(market.range_pct).unwrap_or_else(dash);
-    vec![
-        (words("Market"), name),
-        (numbers(format!("Last price ({money})")), cell(market.last_price.to_string())),
-        (numbers("24 h change (%)"), toned(change, tone_of(market.price_change_pct))),
-        (numbers("24 h range (%)"), cell(range)),
-        (numbers(format!("24 h worth ({money})")), cell(sum(&market.quote_volume.to_string()))),
-        (numbers("Share (%)"), barred(share, market.volume_share_pct.map(|share| share / 100.0))),
-    ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use tribune_binance::testing::{money, price};
-    use tribune_page::Content;
-
-    /// A list in an order that was asked for says in which.
-    #[test]
-    fn list_names_its_order_and_dashes_the_unknown() {
-        let market = |symbol: &str, change, range, worth: &str, share| RankedMarket {
-            symbol: symbol.into(),
-            last_price: price("1.5"),
-            price_change_pct: change,
-            range_pct: range,
-            quote_volume: money(worth),
-            volume_share_pct: share,
-        };
-        let markets = vec![
-            market("AAAUSDT", Some(2.5), Some(3.0), "10.5", Some(100.0)),
-            market("BBBUSDT", None, None, "0", Some(0.0)),
-        ];
-        let empty = Ranking::of([]);
-        let figures = TopMarkets {
-            summary: Summary {
-                volume_share_of_first_10_pct: Some(100.0),
-                ..Summary::new(&empty, "USDT", "the last 24 hours", None)
-            },
-            sort_by: "gain".to_owned(),
-            markets_listed: 2,
-            markets_cut: None,
-            markets: Table::fitted(markets, Keep::First, 1),
-        };
-        let page = Page::example("2026-11-16T00:00:00Z", 1);
-        let page = page.page();
-        let panels = figures.panels(&page);
-        let [panel] = &panels[..] else { panic!("{panels:?}") };
-        assert_eq!((&*panel.title, panel.key), ("Gainers", "markets"));
-        let Content::Table(tribune_page::Table { rows, .. }) = &panel.content else { panic!("{panel:?}") };
-        let text = |row: usize| -> Vec<&str> { rows[row].iter().map(|cell| &*cell.text).collect() };
-        assert_eq!(text(0), ["AAAUSDT", "1.5", "+2.5000", "3.0000", "10.5", "100.0000"]);
-        assert_eq!(text(1)[2..4], ["–", "–"]);
-        assert!(rows[0][0].link.is_some());
-        let headline = figures.headline(&page).expect("a headline");
-        let shares = headline.figures.last().and_then(|figure| figure.value.clone());
-        assert_eq!(shares, Some(Amount::new("100", "%")));
+    fn headline(&self) -> &'static str {
+        HEADLINE
     }
 }

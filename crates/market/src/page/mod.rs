@@ -1,95 +1,140 @@
-//! Pages. A page of the present and a page of a citation are drawn by the same functions, which are with the kinds:
+//! Pages. A page of the present and a page of a citation are drawn alike, from the names that an answer's figures have:
 //!
-//! - `frame`: what stands above the panels; `figures`, `words`: whatever else an answer has, by name
-//! - `history`: the candles before a citation
-//! - `panels`: which panels each page of the present has
-//! - `now`: the board of the present, from the live book, the tape, and a few requests that `asked` and `cache` keep for
-//!   all viewers; it cites nothing and has a small share of the exchange's budget
+//! - `frame`: what stands above the panels
+//! - `draw`: a headline, tables and all other figures; `names`: labels, units and looks; `charts`: what has a chart
+//! - `beside`: the chart and the book of the moment, which a citation keeps
+//! - `now`: the board of the present, from the streams and a few requests that are kept for all viewers; it cites nothing
+//!   and has a small share of the exchange's budget
 
-mod asked;
-mod cache;
-mod figures;
+mod beside;
+mod charts;
+mod draw;
 mod frame;
-mod history;
+mod names;
 mod now;
-mod panels;
 #[cfg(test)]
 mod tests;
-mod words;
 
 use tribune_core::Document;
 use tribune_market_parts::parts::links;
-use tribune_page::text::age as age_text;
-use tribune_page::{Board, Headline, Panel};
+use tribune_page::parts::panel;
+use tribune_page::{Board, Content, Panel, Width};
 
-use crate::kinds::{AnyFigures, Kept, Page, Record};
-pub(crate) use asked::Pages;
-pub(crate) use history::add_history;
-pub(crate) use now::now;
+use crate::kinds::{About, Answer, Named, Provenance, Record};
+pub(crate) use beside::Beside;
+pub(crate) use now::{Pages, now};
+
+/// All panels, in the order in which a page has them.
+const KNOWN: [(&str, &str, Width); 19] = [
+    ("candles", "Candles", Width::Whole),
+    ("components", "Components of the score", Width::Whole),
+    ("checks", "Checks", Width::Whole),
+    ("vacuums", "Liquidity vacuums", Width::Whole),
+    ("trades", "Trades", Width::Whole),
+    ("markets", "Markets", Width::Whole),
+    ("most_traded", "Most traded", Width::Whole),
+    ("gainers", "Gainers", Width::Whole),
+    ("losers", "Losers", Width::Whole),
+    ("widest_range", "Widest range", Width::Whole),
+    ("depth", "Depth", Width::Half),
+    ("ladder", "Order book", Width::Half),
+    ("spread", "Spread", Width::Half),
+    ("imbalance", "Order book imbalance", Width::Half),
+    ("profile", "Volume profile", Width::Half),
+    ("flow", "Order flow", Width::Half),
+    ("cost", "Cost to trade", Width::Whole),
+    ("bands", "Depth near the mid", Width::Whole),
+    ("figures", "Figures", Width::Whole),
+];
+
+/// What a page is drawn from.
+struct Page<'a> {
+    about: &'a About,
+    provenance: &'a Provenance,
+    named: &'a Named,
+    age_ms: u64,
+    /// The newest price, for charts that mark it.
+    last_price: Option<f64>,
+}
+
+impl<'a> Page<'a> {
+    fn of(answer: &'a Answer, age_ms: u64) -> Self {
+        let Answer { about, provenance, named, .. } = answer;
+        Self { about, provenance, named, age_ms, last_price: None }
+    }
+
+    /// The page's time, behind the note of a panel that is not dated by the headline.
+    fn dated(&self, mut panel: Panel) -> Panel {
+        let verb = if self.provenance.exchange_time.is_some() { "As of" } else { "Received" };
+        let when = format!("{verb} {}.", self.provenance.as_of().strftime("%Y-%m-%d %H:%M:%S UTC"));
+        panel.note = panel.note.into_iter().chain([when]).reduce(|a, b| format!("{a} {b}"));
+        panel
+    }
+}
+
+/// The board of an answer; `is_past` if it is about what was cited.
+fn board(page: &Page<'_>, is_past: bool) -> Board {
+    let mut board = frame::frame(page.about, page.provenance, &page.named.what, is_past);
+    (board.headline, board.panels) = draw::drawn(page);
+    board
+}
+
+/// In the order in which a page has its panels; without a headline the first says of when the page is.
+fn settled(mut board: Board, page: &Page<'_>) -> Board {
+    board.panels.sort_by_key(|panel| KNOWN.iter().position(|(key, ..)| *key == panel.key));
+    if board.headline.is_none() && !board.panels.is_empty() {
+        let first = board.panels.remove(0);
+        board.panels.insert(0, page.dated(first));
+    }
+    board
+}
+
+/// A panel of the page that has nothing to show now.
+fn missing(key: &str, why: &str) -> Panel {
+    let (key, title, width) = KNOWN.into_iter().find(|(known, ..)| *known == key).unwrap_or_default();
+    panel(key, title, width, Content::Missing(why.to_owned()))
+}
 
 /// The board of a cited answer, from its record alone; `None` if the record has only a text.
 pub(crate) fn then(document: &Document) -> Option<Board> {
-    let record = match Record::read(document) {
-        Kept::Text => return None,
-        Kept::Unreadable(why) => {
+    let record = match Record::read(document)? {
+        Ok(record) => record,
+        Err(why) => {
             tracing::warn!(id = %document.id, %why, "the figures of a citation cannot be read");
+            let note =
+                "The figures of this citation were kept by another version and cannot be drawn; its text is below.";
             return Some(Board {
                 title: document.title.clone(),
-                notes: vec![
-                    "The figures of this citation were kept by another version and cannot be drawn; its text is below."
-                        .to_owned(),
-                ],
+                notes: vec![note.to_owned()],
                 shows_text: true,
                 ..Board::default()
             });
         }
-        Kept::Values(record) => record,
     };
-    let page = Page::of(&record.about, &record.provenance);
-    let what = record.answer.what(&record.about);
-    let mut board = frame::frame(page.about, page.provenance, Some(&what), true);
-    let (headline, panels) = drawn(&record.answer, &page);
-    board.headline = headline;
-    let beside = record.surroundings.map_or_else(Vec::new, |beside| beside.panels(&page));
-    let is_drawn = |panel: &Panel| panels.iter().any(|drawn| drawn.key == panel.key);
-    board.panels = beside.into_iter().filter(|panel| !is_drawn(panel)).collect();
-    board.panels.extend(panels);
-    board.notes.extend(record.snippet);
-    board.notes.extend(record.answer.kind().notes(&record.about));
-    if board.headline.is_none() {
-        dated(&mut board.panels, &page, true);
+    let Record { about, provenance, answer: named, snippet, surroundings } = &record;
+    let page = Page { about, provenance, named, age_ms: provenance.age_ms, last_price: None };
+    let mut board = board(&page, true);
+    let beside = surroundings.as_ref().map(|beside| charts::charts(beside, &page)).unwrap_or_default();
+    let is_drawn = |panel: &Panel| board.panels.iter().any(|drawn| drawn.key == panel.key);
+    let beside: Vec<Panel> = beside.into_iter().filter(|panel| !is_drawn(panel)).collect();
+    board.panels.extend(beside);
+    board.notes.extend(snippet.clone());
+    if !about.base().is_empty() {
+        board.links = links(about.name(), false);
     }
-    if !record.about.base().is_empty() {
-        board.links = links(record.about.name(), false);
-    }
-    Some(board)
+    Some(settled(board, &page))
 }
 
-/// Without a headline, the first panel carries the page's time. A cited page shows no age: it was measured then.
-fn dated(panels: &mut [Panel], page: &Page<'_>, is_past: bool) {
-    let Some(first) = panels.first_mut() else {
-        return;
-    };
-    let verb = match page.provenance.exchange_time {
-        Some(_) => "As of",
-        None => "Received",
-    };
-    let age = match is_past {
-        true => String::new(),
-        false => format!(", {} old", age_text(page.age_ms)),
-    };
-    let when = format!("{verb} {}{age}.", page.as_of().strftime("%Y-%m-%d %H:%M:%S UTC"));
-    let note = first.note.take().into_iter().chain([when]);
-    first.note = note.reduce(|note, when| format!("{note} {when}"));
-}
-
-/// The panels of an answer, then its other figures.
-fn drawn(figures: &AnyFigures, page: &Page<'_>) -> (Option<Headline>, Vec<Panel>) {
-    let kind = figures.kind();
-    let mut panels = kind.panels(page);
-    if !page.base().is_empty() {
-        let rest = figures::rest(figures, kind.shown(), panels.is_empty(), page);
-        panels.extend(rest);
+#[cfg(test)]
+impl Page<'_> {
+    /// Of an answer about BTCUSDT without figures.
+    fn example(look: impl FnOnce(&Page<'_>)) {
+        let about = About::symbol(&tribune_binance::model::Symbol::named("BTCUSDT", "BTC", "USDT"));
+        let time = "2026-11-16T00:00:00Z";
+        let provenance = serde_json::json!({"venue": "binance", "source": "rest", "exchange_time": time,
+            "received_time": time, "age_ms": 1});
+        let provenance: Provenance = serde_json::from_value(provenance).expect("a provenance");
+        let named = Named { what: String::new(), headline: "".into(), figures: tribune_core::JsonObject::new() };
+        look(&Page { about: &about, provenance: &provenance, named: &named, age_ms: 1, last_price: None });
     }
-    (kind.headline(page), panels)
 }

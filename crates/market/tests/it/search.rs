@@ -74,11 +74,11 @@ async fn a_snippet_has_figures_of_its_own_document() {
         ("btc order book", "orderbook:BTCUSDT", "best bid"),
         ("btc spread", "orderbook_l1:BTCUSDT", "spread"),
         ("btc slippage", "orderbook_l2:BTCUSDT", "USDT of bids and"),
-        ("btc 1h candles", "klines:BTCUSDT:1h", "its close so far is"),
-        ("btc volume profile", "analytics:volume_profile:BTCUSDT", "on average at"),
-        ("btc liquidity vacuums", "analytics:liquidity_vacuums:BTCUSDT", "with little volume"),
-        ("btc anomalies", "analytics:anomalies:BTCUSDT", "its"),
-        ("btc market health", "analytics:health:BTCUSDT", "Fetch it for the score"),
+        ("btc 1h candles", "klines:BTCUSDT:1h", "Fetch it for the 1h candles"),
+        ("btc volume profile", "analytics:volume_profile:BTCUSDT", "Fetch it for the volume profile"),
+        ("btc liquidity vacuums", "analytics:liquidity_vacuums:BTCUSDT", "Fetch it for the liquidity vacuums"),
+        ("btc anomalies", "analytics:anomalies:BTCUSDT", "Fetch it for the market anomalies"),
+        ("btc market health", "analytics:health:BTCUSDT", "Fetch it for the market health"),
         ("btc tick size", "exchange_info:BTCUSDT", "price step"),
     ] {
         let query = Query { text: text.to_owned(), limit: 1 };
@@ -97,13 +97,13 @@ async fn without_a_live_book_a_snippet_says_what_to_fetch() {
     let market = MarketSettings::of(&exchange).start().ready().await;
     market.fetch("ticker:SOLUSDT").await.expect("the day is known then");
     for (text, words) in [
-        ("sol order book", "Fetch it for the bids and asks."),
-        ("sol spread", "and the spread."),
-        ("sol slippage", "Fetch it for the depth"),
-        ("sol recent trades", "Fetch it for the trades."),
-        ("sol order flow", "Fetch it for what buyers took"),
-        ("sol anomalies", "Fetch it for what is unusual."),
-        ("sol market health", "Fetch it for the score."),
+        ("sol order book", "Fetch it for the order book."),
+        ("sol spread", "Fetch it for the best bid and ask."),
+        ("sol slippage", "Fetch it for the order book depth."),
+        ("sol recent trades", "Fetch it for the recent trades."),
+        ("sol order flow", "Fetch it for the order flow."),
+        ("sol anomalies", "Fetch it for the market anomalies."),
+        ("sol market health", "Fetch it for the market health."),
     ] {
         let query = Query { text: text.to_owned(), limit: 1 };
         let found = market.source.search(&query, &call()).await.expect("an answer");

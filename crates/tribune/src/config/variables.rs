@@ -13,7 +13,7 @@ pub type Variables = BTreeMap<String, String>;
 
 const PREFIX: &str = "TRIBUNE_";
 /// Tables within a section; a variable cannot set a whole table.
-const TABLES: [&str; 2] = ["trading", "servers"];
+const TABLES: [&str; 3] = ["trading", "servers", "login"];
 
 /// A section of the file whose keys variables can set.
 pub(super) struct Section {

@@ -81,7 +81,7 @@ fn plan(server: &TestServer) -> Value {
             {"name": "book-cited", "path": cited("orderbook:BTCUSDT"), "frozen": true, "seen": ["SIMULATED", "Depth"]},
             {"name": "price-found", "path": found("bitcoin price", "ticker:BTCUSDT"), "frozen": true, "chart": true, "seen": ["SIMULATED", "Last price"]},
             {"name": "book-found", "path": found("bitcoin order book", "orderbook:BTCUSDT"), "chart": true, "seen": ["SIMULATED", "As cited on", "Best bid"]},
-            {"name": "candles-found", "path": found("bitcoin 1m candles", "klines:BTCUSDT:1m"), "chart": true, "seen": ["SIMULATED", "As cited on", "Closed before the citation"]},
+            {"name": "candles-found", "path": found("bitcoin 1m candles", "klines:BTCUSDT:1m"), "chart": true, "seen": ["SIMULATED", "As cited on"]},
             {"name": "report-found", "path": found("bitcoin market report", "report:BTCUSDT"), "chart": true, "seen": ["SIMULATED", "As cited on", "Health"]},
             {"name": "candles", "path": "/data/klines:BTCUSDT:1m", "seen": ["SIMULATED", "candles"]},
             {"name": "profile", "path": "/data/analytics:volume_profile:ETHUSDT", "seen": ["SIMULATED", "ETH"]},

@@ -1,9 +1,5 @@
 //! What the best levels did while trades were made, and how much trading moves the price.
 
-use std::borrow::Cow;
-
-use tribune_page::parts::signed;
-
 use crate::kinds::prelude::*;
 use tribune_analytics::Watch;
 use tribune_analytics::history::EVERY_MS as SAMPLE_EVERY_MS;
@@ -15,7 +11,7 @@ use tribune_binance::tape::Tape;
 const SILENT_SECS: u64 = 2;
 
 /// What best prices and sizes did meanwhile; known of books that were watched as long.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub(super) struct Pressure {
     ofi_base: Option<Quantity>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -29,11 +25,11 @@ pub(super) struct Pressure {
     #[serde(skip_serializing_if = "Option::is_none")]
     standing: Option<Standing>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<Cow<'static, str>>,
+    note: Option<&'static str>,
 }
 
 /// How much trading moved the mid, over as long as it was watched.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub(super) struct Impact {
     kyle_lambda: Option<KyleLambda>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -113,22 +109,10 @@ impl Pressure {
             complete: Some(beats.quoted_seconds >= u64::from(window_secs)),
             reason: None,
             standing: Some(Standing::Sound),
-            note: Some(Cow::Borrowed(
+            note: Some(
                 "of the best levels (Cont, Kukanov, Stoikov), over the whole seconds that were watched; describes the \
                  same seconds, does not predict",
-            )),
-        }
-    }
-
-    pub(super) fn figure(&self, page: &Page<'_>) -> Figure {
-        let label = "Order-flow imbalance";
-        match self.ofi_base {
-            Some(ofi) => Figure {
-                tone: tone_of(Some(ofi.as_f64())),
-                note: Some("of the best levels; describes the same seconds, does not predict".to_owned()),
-                ..Figure::new(label, page.size(signed(&ofi.to_string())))
-            },
-            None => Figure::unknown(label, self.reason.as_deref().unwrap_or("it is not known yet")),
+            ),
         }
     }
 }

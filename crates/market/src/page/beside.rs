@@ -1,15 +1,11 @@
 //! The chart and the order book of the moment in which something is cited, without asking the exchange.
 
-use serde::{Deserialize, Serialize};
-use tribune_binance::book::Level;
+use serde::Serialize;
 use tribune_binance::model::{Millis, Symbol};
 use tribune_binance::tape::Tape;
-use tribune_page::Panel;
 
-use crate::kinds::Page;
-use crate::kinds::book::book_panels;
-use crate::kinds::candle_chart::chart;
-use crate::kinds::klines::{Kline, counted};
+use crate::kinds::book::Levels;
+use crate::kinds::klines::Kline;
 use crate::kinds::table::Table;
 use crate::market::Market;
 
@@ -19,42 +15,30 @@ const MINUTE: Millis = 60_000;
 /// As long as the tape goes back.
 const MINUTES: Millis = 15;
 
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Surroundings {
-    /// The last minutes as candles; the last one is still open.
-    minutes: Table<Kline>,
-    bids: Table<Level>,
-    asks: Table<Level>,
+/// By the names that figures have, so that they are drawn as these are.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Beside {
+    interval: &'static str,
+    /// The last minutes; the last one is still open.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    klines: Option<Table<Kline>>,
+    #[serde(flatten)]
+    levels: Option<Levels>,
 }
 
-impl Surroundings {
+impl Beside {
     /// `None` of a symbol whose book is not kept.
     pub(crate) fn at_hand(market: &Market, symbol: &Symbol) -> Option<Self> {
         let tracked = market.feed.lookup(&symbol.name)?;
         let minutes = minutes(&tracked.tape, market.heard_until(&tracked));
-        let (bids, asks): (Vec<Level>, Vec<Level>) = tracked.live().map_or_else(Default::default, |view| {
-            let (bids, asks) = (view.depth.known_bids(), view.depth.known_asks());
-            (bids.take(LEVELS).collect(), asks.take(LEVELS).collect())
-        });
-        let is_empty = minutes.is_empty() && bids.is_empty() && asks.is_empty();
-        (!is_empty).then(|| Self { minutes: minutes.into(), bids: bids.into(), asks: asks.into() })
+        let klines = Some(Table(minutes)).filter(|minutes| !minutes.0.is_empty());
+        let levels = tracked.live().map(|view| Levels::new(&view.depth, LEVELS));
+        (klines.is_some() || levels.is_some()).then_some(Self { interval: "1m", klines, levels })
     }
 
     #[cfg(test)]
     pub(crate) fn is_whole(&self) -> bool {
-        !self.minutes.rows.is_empty() && !self.bids.rows.is_empty()
-    }
-
-    pub(crate) fn panels(&self, page: &Page<'_>) -> Vec<Panel> {
-        let mut panels = Vec::new();
-        let minutes = &self.minutes.rows;
-        if !minutes.is_empty() {
-            panels.push(chart(minutes, "1m", true, &counted(minutes.len()), "", page));
-        }
-        if !self.bids.rows.is_empty() || !self.asks.rows.is_empty() {
-            panels.extend(book_panels(&self.bids.rows, &self.asks.rows, page));
-        }
-        panels
+        self.klines.is_some() && self.levels.is_some()
     }
 }
 
