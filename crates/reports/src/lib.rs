@@ -5,7 +5,7 @@
 //! - [`compute`]: computes a report from what the feed publishes; pure
 //! - [`freshness`]: at which age data is ok, degraded or down
 //! - [`cache`]: where reports and leases are kept
-//! - `share`: which node should write which symbol; `engine`: the loop that keeps reports current
+//! - `engine`: the loop that keeps reports current
 //! - `reader`: reads reports and lets their ages grow
 //! - [`markdown`]: a report as text
 //! - `template`, `citing`: one text and one citation record for all callers of the same report
@@ -29,7 +29,6 @@ mod metrics;
 pub mod model;
 mod reader;
 mod service;
-mod share;
 pub mod source;
 mod template;
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! - `report:BTCUSDT`: the report's JSON, which expires when the report is too old
 //! - `report:writer:BTCUSDT`: who may write it, as a hash
-//! - `report:nodes`, `report:symbols`: the nodes that are alive and the symbols that have reports, as sorted sets
+//! - `report:symbols`: the symbols that have reports, as a sorted set
 //!
 //! Needs one Redis of version 6.2 or later (`SET … PXAT`), not a cluster: the scripts use several keys. Foreign values
 //! under these keys are reported to readers and replaced by writers.
@@ -25,28 +25,23 @@ use async_trait::async_trait;
 use redis::{ErrorKind, RedisError};
 use tribune_core::Clock;
 
-use super::{
-    Claim, Eagerness, Found, Indexed, Lease, NodeId, ReportCache, Stored, Timing, Token, Unavailable, Write, Written,
-};
+use super::{Claim, Found, Indexed, Lease, NodeId, ReportCache, Stored, Timing, Token, Unavailable, Write, Written};
 use address::Address;
 use decoded::Decoded;
 use failure::{Failure, quoted};
 use link::{Call, Connection, Link, Script, micros};
 
-const NODES: &str = "report:nodes";
 const SYMBOLS: &str = "report:symbols";
 /// A report has some kilobytes.
 const MAX_REPORT_BYTES: usize = 1 << 20;
 /// Reports per round trip, which bounds the size of an answer.
 const READ_AT_ONCE: usize = 64;
 const MAX_SYMBOLS: usize = 10_000;
-const MAX_NODES: usize = 1_000;
 /// The longest entry of the index that is ours, with room to spare.
 const MAX_ENTRY_BYTES: usize = 200;
 
 static READ: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("scripts/read.lua")));
 static INDEXED: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("scripts/indexed.lua")));
-static NODES_ALIVE: LazyLock<Script> = LazyLock::new(|| writing(include_str!("scripts/nodes.lua")));
 static CLAIM: LazyLock<Script> = LazyLock::new(|| writing(include_str!("scripts/claim.lua")));
 static WRITE: LazyLock<Script> = LazyLock::new(|| writing(include_str!("scripts/write.lua")));
 static RELEASE: LazyLock<Script> = LazyLock::new(|| writing(include_str!("scripts/release.lua")));
@@ -178,18 +173,9 @@ impl RedisCache {
     }
 
     fn claim_call(&self, node: &NodeId, claim: &Claim) -> Call {
-        let is_first = claim.eagerness == Eagerness::First;
         Call::on([writer_key(&claim.symbol)])
-            .with((&*node.0, u8::from(is_first), u8::from(claim.is_fresh), claim.floor))
-            .with(millis(self.timing.lease))
-            .with(millis(self.timing.left_free))
-            .with(millis(self.timing.node_alive))
-            .with(millis(self.timing.keep_symbol))
-    }
-
-    fn nodes_call(&self, node: Option<&NodeId>, word: &str) -> Call {
-        let node = node.map_or("", |node| &*node.0);
-        Call::on([NODES.to_owned()]).with((node, word, MAX_NODES, millis(self.timing.node_alive)))
+            .with((&*node.0, u8::from(claim.is_fresh), claim.floor))
+            .with((millis(self.timing.lease), millis(self.timing.keep_symbol)))
     }
 }
 
@@ -248,33 +234,18 @@ impl ReportCache for RedisCache {
         self.readers.run("indexed", ask).await
     }
 
-    async fn nodes(&self, alive: Option<&NodeId>) -> Result<Vec<NodeId>, Unavailable> {
-        let ask = |mut redis: Connection| async move {
-            let call = self.nodes_call(alive, "alive");
-            let mut answers: Vec<(u64, Vec<Vec<u8>>)> = redis.run(&NODES_ALIVE, &[call]).await?;
-            let (time, names) = answers.pop().ok_or_else(unexpected)?;
-            redis.note_time(time);
-            let mut nodes: Vec<NodeId> = names.iter().map(|bytes| NodeId(name(bytes))).collect();
-            nodes.sort();
-            Ok(nodes)
-        };
-        self.writers.run("nodes", ask).await
-    }
-
     async fn claim(&self, node: &NodeId, claims: &[Claim]) -> Result<Vec<Lease>, Unavailable> {
         let ask = |mut redis: Connection| async move {
             let calls: Vec<Call> = claims.iter().map(|claim| self.claim_call(node, claim)).collect();
-            let answers: Vec<(u64, String, Token, Vec<u8>)> = redis.run(&CLAIM, &calls).await?;
-            let lease = |(time, outcome, token, node): (u64, String, Token, Vec<u8>)| {
+            let answers: Vec<(u64, String, Token)> = redis.run(&CLAIM, &calls).await?;
+            let lease = |(time, outcome, token): (u64, String, Token)| {
                 redis.note_time(time);
-                let node = NodeId(name(&node));
-                Ok(match outcome.as_str() {
-                    "taken" => Lease::Taken { token },
-                    "renewed" => Lease::Renewed { token, wanted_by: Some(node).filter(|node| !node.0.is_empty()) },
-                    "other" => Lease::Other { node, token },
-                    "free" => Lease::Free,
-                    _ => return Err(unexpected()),
-                })
+                match outcome.as_str() {
+                    "taken" => Ok(Lease::Taken { token }),
+                    "renewed" => Ok(Lease::Renewed { token }),
+                    "other" => Ok(Lease::Other { token }),
+                    _ => Err(unexpected()),
+                }
             };
             answers.into_iter().map(lease).collect()
         };
@@ -305,18 +276,13 @@ impl ReportCache for RedisCache {
         self.writers.run("write", send).await
     }
 
-    async fn release(&self, node: &NodeId, leases: &[(Arc<str>, Token)], leaving: bool) -> Result<(), Unavailable> {
+    async fn release(&self, node: &NodeId, leases: &[(Arc<str>, Token)]) -> Result<(), Unavailable> {
         let send = |mut redis: Connection| async move {
-            let lease = millis(self.timing.lease);
-            let calls: Vec<Call> = leases
-                .iter()
-                .map(|(symbol, token)| Call::on([writer_key(symbol)]).with((&*node.0, *token, lease)))
-                .collect();
+            let release = |(symbol, token): &(Arc<str>, Token)| {
+                Call::on([writer_key(symbol)]).with((&*node.0, *token, millis(self.timing.lease)))
+            };
+            let calls: Vec<Call> = leases.iter().map(release).collect();
             redis.run::<redis::Value>(&RELEASE, &calls).await?;
-            if leaving {
-                let call = self.nodes_call(Some(node), "leaving");
-                redis.run::<redis::Value>(&NODES_ALIVE, &[call]).await?;
-            }
             Ok(())
         };
         self.writers.run("release", send).await
