@@ -10,7 +10,7 @@
 //! - [`markdown`]: a report as text
 //! - `template`, `citing`: one text and one citation record for all callers of the same report
 //! - `view`: the page of a report
-//! - `directory`: which symbols have reports; `service`: what the source and its tools share
+//! - `service`: what the source and its tools share: which symbols have reports, and reading one
 //! - [`source`], `tools`: reports as a source, and two tools
 //! - [`config`]: `[cache]` in the configuration, and [`build`]
 
@@ -20,7 +20,6 @@ pub mod cache;
 mod citing;
 pub mod compute;
 pub mod config;
-mod directory;
 mod engine;
 pub mod exchange;
 pub mod freshness;

@@ -111,18 +111,11 @@ fn append(file: &mut File, line: &[u8]) -> io::Result<()> {
 fn keep_private(file: &File) {
     use std::os::unix::fs::PermissionsExt;
 
-    let Ok(metadata) = file.metadata() else {
-        return;
-    };
+    let Ok(metadata) = file.metadata() else { return };
     let mode = metadata.permissions().mode() & 0o777;
-    if !metadata.is_file() || mode & 0o077 == 0 {
-        return;
-    }
-    match file.set_permissions(std::fs::Permissions::from_mode(0o600)) {
-        Ok(()) => tracing::warn!("the journal of orders could be read by others (mode {mode:o}); it is 600 now"),
-        Err(error) => {
-            tracing::warn!(%error, "the journal of orders can be read by others (mode {mode:o}); set it to 600");
-        }
+    if metadata.is_file() && mode & 0o077 != 0 {
+        let made_private = file.set_permissions(std::fs::Permissions::from_mode(0o600));
+        tracing::warn!(?made_private, "the journal of orders could be read by others (mode {mode:o}); it should be 600");
     }
 }
 

@@ -1,9 +1,7 @@
 //! Where reports are kept, and who may write which: in this process's memory, or in Redis for several.
 //!
 //! - `memory`, `redis`: the two caches; one contract suite tests both
-//! - `breaker`: a circuit breaker
 
-mod breaker;
 mod memory;
 mod redis;
 

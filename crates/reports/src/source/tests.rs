@@ -122,7 +122,7 @@ async fn restarted_task_follows_new_symbols() {
     let stop = CancellationToken::new();
     let restarted = tokio::spawn(source.clone().run(stop.clone()));
     let both_are_listed = async {
-        while source.reports.directory.listing().is_none_or(|listing| listing.symbols.len() < 2) {
+        while source.reports.directory().listing.is_none_or(|listing| listing.symbols.len() < 2) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };

@@ -12,24 +12,20 @@
 //! request. A writer estimates Redis's time from its last answer. The estimate is never ahead of Redis's clock, so an age
 //! can be too large by the time that an answer takes, but never too small, even if a write is delayed.
 
-mod address;
 mod decoded;
-mod failure;
 mod link;
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use redis::{ErrorKind, RedisError};
-use tribune_core::Clock;
+use redis::{Client, ConnectionAddr, ErrorKind, IntoConnectionInfo as _, RedisError, Script, ScriptInvocation};
+use tribune_core::{Clock, Error};
 
 use super::{Claim, Found, Indexed, Lease, NodeId, ReportCache, Stored, Timing, Token, Unavailable, Write, Written};
-use address::Address;
 use decoded::Decoded;
-use failure::{Failure, quoted};
-use link::{Call, Connection, Link, Script, micros};
+use link::{Connection, Failure, Link, micros};
 
 const SYMBOLS: &str = "report:symbols";
 /// A report has some kilobytes.
@@ -37,6 +33,8 @@ const MAX_REPORT_BYTES: usize = 1 << 20;
 /// Reports per round trip, which bounds the size of an answer.
 const READ_AT_ONCE: usize = 64;
 const MAX_SYMBOLS: usize = 10_000;
+/// Characters of foreign text that a message repeats.
+const MAX_QUOTED: usize = 200;
 /// The longest entry of the index that is ours, with room to spare.
 const MAX_ENTRY_BYTES: usize = 200;
 
@@ -48,7 +46,7 @@ static RELEASE: LazyLock<Script> = LazyLock::new(|| writing(include_str!("script
 
 /// A script of the writer's side.
 fn writing(source: &str) -> Script {
-    Script::new([include_str!("scripts/common.lua"), source].concat())
+    Script::new(&[include_str!("scripts/common.lua"), source].concat())
 }
 
 fn report_key(symbol: &str) -> String {
@@ -62,6 +60,18 @@ fn writer_key(symbol: &str) -> String {
 /// Our other keys begin with lower-case words, and symbols have none: a caller must not reach those keys.
 fn may_be_a_symbol(text: &str) -> bool {
     (1..=64).contains(&text.len()) && !text.contains(|c: char| c.is_ascii_lowercase() || c == ':' || c.is_control())
+}
+
+/// Foreign text, shortened and on one line.
+fn quoted(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_QUOTED).collect()
+}
+
+/// A run of a script on these keys.
+fn call(script: &'static Script, keys: &[&str]) -> ScriptInvocation<'static> {
+    let mut call = script.prepare_invoke();
+    call.key(keys);
+    call
 }
 
 /// Names under our keys may be foreign, so they need not be UTF-8.
@@ -101,25 +111,50 @@ impl RedisCache {
         Self::open_with_timing(url, clock, Timing::DEFAULT)
     }
 
+    /// Errors do not repeat the address: it may contain a password.
     pub fn open_with_timing(url: &str, clock: Arc<dyn Clock>, timing: Timing) -> tribune_core::Result<Self> {
-        let address = Address::parse(url)?;
-        Ok(Self {
-            timing,
-            readers: Link::new(&address, "read", timing.read_within, clock.clone()),
-            writers: Link::new(&address, "write", timing.write_within, clock.clone()),
-            place: address.place,
-            clock,
-            decoded: Decoded::new(),
-        })
+        let bad = || {
+            Error::invalid_argument(
+                "the Redis URL cannot be used; write it as redis://host:6379, with rediss:// for TLS, user:password@ before the host, or /2 after the port for database 2 (percent-encode special characters)",
+            )
+        };
+        // A fragment would switch the checks of TLS off.
+        let url = Some(url).filter(|url| url.starts_with("redis") && !url.contains('#')).ok_or_else(bad)?;
+        let info = url.into_connection_info().map_err(|_| bad())?;
+        // Saves a round trip per connection.
+        let settings = info.redis_settings().clone().set_skip_set_lib_name();
+        let database = match settings.db() {
+            0 => String::new(),
+            database => format!(", database {database}"),
+        };
+        if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
+            // An error means that the program has installed a provider already.
+            drop(rustls::crypto::ring::default_provider().install_default());
+        }
+        let place: Arc<str> = format!("Redis at {}{database}", info.addr()).into();
+        let client = Client::open(info.set_redis_settings(settings)).map_err(|_| bad())?;
+        let link = |within| Link {
+            client: client.clone(),
+            place: place.clone(),
+            within,
+            clock: clock.clone(),
+            current: Mutex::default(),
+        };
+        let (readers, writers) = (link(timing.read_within), link(timing.write_within));
+        Ok(Self { timing, readers, writers, place, clock, decoded: Decoded::new() })
     }
 
-    async fn fetch(&self, mut redis: Connection, symbols: &[&Arc<str>]) -> Result<Vec<Found>, Failure> {
+    async fn fetch(&self, redis: Connection, symbols: &[&Arc<str>]) -> Result<Vec<Found>, Failure> {
         let mut found = Vec::with_capacity(symbols.len());
         for some in symbols.chunks(READ_AT_ONCE) {
-            let call = |symbol: &&Arc<str>| Call::on([report_key(symbol)]).with(MAX_REPORT_BYTES);
-            let calls: Vec<Call> = some.iter().map(call).collect();
+            let read = |symbol: &&Arc<str>| {
+                let mut call = call(&READ, &[&report_key(symbol)]);
+                call.arg(MAX_REPORT_BYTES);
+                call
+            };
+            let calls: Vec<_> = some.iter().map(read).collect();
             let sent = self.clock.monotonic();
-            let answers: Vec<(String, i64, Vec<u8>)> = redis.run(&READ, &calls).await?;
+            let answers: Vec<(String, i64, Vec<u8>)> = redis.run(&calls).await?;
             for (symbol, (kind, number, json)) in some.iter().zip(answers) {
                 let read = self.found(symbol, &kind, number, json, sent);
                 let garbage = |what| Found::Garbage(format!("{} holds {what}", report_key(symbol)));
@@ -157,25 +192,26 @@ impl RedisCache {
         Ok(Found::Report(Stored { report, age }))
     }
 
-    fn write_call(&self, write: &Write, json: &[u8], redis: &Connection) -> Call {
+    fn write_call(&self, write: &Write, json: &[u8], redis: &Connection) -> ScriptInvocation<'static> {
         let Write { report, generated } = write;
         let elapsed = self.clock.monotonic().saturating_duration_since(*generated);
         let entry = [&*report.symbol, &*report.base_asset, &*report.quote_asset].join("/");
-        Call::on([writer_key(&report.symbol), report_key(&report.symbol), SYMBOLS.to_owned()])
-            .with(&report.writer.node_id)
-            .with((report.writer.writer_token, report.writer.sequence))
-            .with((redis.redis_time_at(*generated), micros(elapsed)))
-            .with(json)
-            .with((entry, MAX_SYMBOLS))
-            .with(millis(self.timing.lease))
-            .with(millis(self.timing.keep_report))
-            .with(millis(self.timing.keep_symbol))
+        let mut call = call(&WRITE, &[&writer_key(&report.symbol), &report_key(&report.symbol), SYMBOLS]);
+        call.arg((&report.writer.node_id, report.writer.writer_token, report.writer.sequence))
+            .arg((redis.redis_time_at(*generated), micros(elapsed)))
+            .arg(json)
+            .arg((entry, MAX_SYMBOLS))
+            .arg(millis(self.timing.lease))
+            .arg(millis(self.timing.keep_report))
+            .arg(millis(self.timing.keep_symbol));
+        call
     }
 
-    fn claim_call(&self, node: &NodeId, claim: &Claim) -> Call {
-        Call::on([writer_key(&claim.symbol)])
-            .with((&*node.0, u8::from(claim.is_fresh), claim.floor))
-            .with((millis(self.timing.lease), millis(self.timing.keep_symbol)))
+    fn claim_call(&self, node: &NodeId, claim: &Claim) -> ScriptInvocation<'static> {
+        let mut call = call(&CLAIM, &[&writer_key(&claim.symbol)]);
+        call.arg((&*node.0, u8::from(claim.is_fresh), claim.floor))
+            .arg((millis(self.timing.lease), millis(self.timing.keep_symbol)));
+        call
     }
 }
 
@@ -223,11 +259,12 @@ impl ReportCache for RedisCache {
     }
 
     async fn indexed(&self) -> Result<Vec<Indexed>, Unavailable> {
-        let ask = |mut redis: Connection| async move {
+        let ask = |redis: Connection| async move {
             let keep = millis(self.timing.keep_symbol);
-            let call = Call::on([SYMBOLS.to_owned()]).with((MAX_SYMBOLS, MAX_ENTRY_BYTES, keep));
+            let mut call = call(&INDEXED, &[SYMBOLS]);
+            call.arg((MAX_SYMBOLS, MAX_ENTRY_BYTES, keep));
             let sent = self.clock.monotonic();
-            let mut answers: Vec<Vec<(Vec<u8>, u64)>> = redis.run(&INDEXED, &[call]).await?;
+            let mut answers: Vec<Vec<(Vec<u8>, u64)>> = redis.run(&[call]).await?;
             let since_sent = self.clock.monotonic().saturating_duration_since(sent);
             Ok(by_symbol(answers.pop().ok_or_else(unexpected)?, since_sent))
         };
@@ -235,9 +272,9 @@ impl ReportCache for RedisCache {
     }
 
     async fn claim(&self, node: &NodeId, claims: &[Claim]) -> Result<Vec<Lease>, Unavailable> {
-        let ask = |mut redis: Connection| async move {
-            let calls: Vec<Call> = claims.iter().map(|claim| self.claim_call(node, claim)).collect();
-            let answers: Vec<(u64, String, Token)> = redis.run(&CLAIM, &calls).await?;
+        let ask = |redis: Connection| async move {
+            let calls: Vec<_> = claims.iter().map(|claim| self.claim_call(node, claim)).collect();
+            let answers: Vec<(u64, String, Token)> = redis.run(&calls).await?;
             let lease = |(time, outcome, token): (u64, String, Token)| {
                 redis.note_time(time);
                 match outcome.as_str() {
@@ -255,10 +292,10 @@ impl ReportCache for RedisCache {
     async fn write(&self, writes: &[Write]) -> Result<Vec<Written>, Unavailable> {
         let reports: Vec<Vec<u8>> = writes.iter().map(json).collect::<Result<_, _>>()?;
         let reports = &reports;
-        let send = |mut redis: Connection| async move {
+        let send = |redis: Connection| async move {
             let both = writes.iter().zip(reports);
-            let calls: Vec<Call> = both.map(|(write, json)| self.write_call(write, json, &redis)).collect();
-            let answers: Vec<(u64, String, Token, u64)> = redis.run(&WRITE, &calls).await?;
+            let calls: Vec<_> = both.map(|(write, json)| self.write_call(write, json, &redis)).collect();
+            let answers: Vec<(u64, String, Token, u64)> = redis.run(&calls).await?;
             let written = |(write, (time, outcome, token, sequence)): (&Write, (u64, String, Token, u64))| {
                 redis.note_time(time);
                 let writer = &write.report.writer;
@@ -277,12 +314,14 @@ impl ReportCache for RedisCache {
     }
 
     async fn release(&self, node: &NodeId, leases: &[(Arc<str>, Token)]) -> Result<(), Unavailable> {
-        let send = |mut redis: Connection| async move {
+        let send = |redis: Connection| async move {
             let release = |(symbol, token): &(Arc<str>, Token)| {
-                Call::on([writer_key(symbol)]).with((&*node.0, *token, millis(self.timing.lease)))
+                let mut call = call(&RELEASE, &[&writer_key(symbol)]);
+                call.arg((&*node.0, *token, millis(self.timing.lease)));
+                call
             };
-            let calls: Vec<Call> = leases.iter().map(release).collect();
-            redis.run::<redis::Value>(&RELEASE, &calls).await?;
+            let calls: Vec<_> = leases.iter().map(release).collect();
+            redis.run::<redis::Value>(&calls).await?;
             Ok(())
         };
         self.writers.run("release", send).await
@@ -290,5 +329,45 @@ impl ReportCache for RedisCache {
 
     fn place(&self) -> &str {
         &self.place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tribune_core::SystemClock;
+
+    fn open(url: &str) -> tribune_core::Result<RedisCache> {
+        RedisCache::open(url, Arc::new(SystemClock))
+    }
+
+    #[test]
+    fn places_have_no_secrets() {
+        let place = |url| open(url).expect("an address").place.to_string();
+        assert_eq!(place("redis://127.0.0.1"), "Redis at 127.0.0.1:6379");
+        assert_eq!(place("redis://me:hunter2@cache.example:7000/3"), "Redis at cache.example:7000, database 3");
+        assert_eq!(place("rediss://:hunter2@cache.example"), "Redis at cache.example:6379");
+    }
+
+    #[test]
+    fn malformed_addresses_are_refused_without_secrets() {
+        for url in [
+            "",
+            "  ",
+            "127.0.0.1:6379",
+            "http://:hunter2@127.0.0.1",
+            "redis://",
+            "redis://:hunter2@host:99999",
+            "redis://:hunter2@host/hunter2",
+            "rediss://:hunter2@host#insecure",
+            "redis://:hunter2@host?protocol=hunter2",
+        ] {
+            let Err(error) = open(url) else {
+                panic!("`{url}` was accepted");
+            };
+            let text = format!("{error} {error:?}");
+            assert!(text.contains("redis://host:6379"), "{text}");
+            assert!(!text.contains("hunter2"), "{text}");
+        }
     }
 }
