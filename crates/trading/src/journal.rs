@@ -115,7 +115,10 @@ fn keep_private(file: &File) {
     let mode = metadata.permissions().mode() & 0o777;
     if metadata.is_file() && mode & 0o077 != 0 {
         let made_private = file.set_permissions(std::fs::Permissions::from_mode(0o600));
-        tracing::warn!(?made_private, "the journal of orders could be read by others (mode {mode:o}); it should be 600");
+        tracing::warn!(
+            ?made_private,
+            "the journal of orders could be read by others (mode {mode:o}); it should be 600"
+        );
     }
 }
 

@@ -193,12 +193,7 @@ impl Order {
 }
 
 /// The exchange's minimum and maximum.
-fn within<T: PartialOrd + fmt::Display>(
-    what: &str,
-    value: T,
-    [least, most]: [Option<T>; 2],
-    unit: &str,
-) -> Result<()> {
+fn within<T: PartialOrd + fmt::Display>(what: &str, value: T, [least, most]: [Option<T>; 2], unit: &str) -> Result<()> {
     match (least.filter(|least| value < *least), most.filter(|most| value > *most)) {
         (Some(least), _) => refuse(format_args!("{what} {value}{unit} is below the exchange's minimum {least}")),
         (_, Some(most)) => refuse(format_args!("{what} {value}{unit} is above the exchange's maximum {most}")),
