@@ -1,45 +1,36 @@
 //! Citation records: a permalink shows exactly what was cited.
 //!
-//! Records are lines of JSON in files (segments) of one folder. The index is in memory and is rebuilt from the files on
-//! opening. The oldest records are dropped first: after `keep`, or when there are more than `most`.
+//! Records are in one SQLite database, which several processes may share. The oldest are dropped first: after `keep`, or
+//! when there are more than `most`.
 //!
-//! - `token`: the name of a record; `record`: a document as a record; `segment`: one file
-//! - [`Citations`]: all records of a folder, blocking; [`records`]: the same for async code; `recent`: what was cited
-//!   within the last second
+//! - `token`: the name of a record; `record`: a document as a record
+//! - [`Citations`]: all records of a folder, blocking; [`records`]: the same for async code
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
 
-mod recent;
 mod record;
 pub mod records;
-mod segment;
 mod token;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use tribune_core::{Cited, Clock, DocumentId, Error, Result};
 
-use record::{Draft, Record};
-use segment::{Span, Writer};
-pub use token::Token;
+use token::Token;
 
-/// The largest segment. Old records are deleted one file at a time.
-const MAX_SEGMENT_BYTES: u64 = 8 * 1024 * 1024;
-
-/// The number of segments that all records fill, by count or by time.
-const SEGMENTS: usize = 8;
-
-/// After the clock was set back by at most this much, tokens continue from the last one. A token further ahead comes from
-/// a wrong clock.
-const MAX_STEP: SignedDuration = SignedDuration::from_hours(24);
+const SCHEMA: &str = "
+    PRAGMA journal_mode = WAL;
+    PRAGMA synchronous = NORMAL;
+    CREATE TABLE IF NOT EXISTS records (number INTEGER PRIMARY KEY, token INTEGER NOT NULL UNIQUE, record TEXT NOT NULL);";
+/// How long to wait while another process writes.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How many records are kept, and how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,68 +46,51 @@ pub struct Citations {
     dir: PathBuf,
     limits: Limits,
     clock: Arc<dyn Clock>,
-    state: Mutex<State>,
-}
-
-#[derive(Default)]
-struct State {
-    index: BTreeMap<Token, Location>,
-    /// Records left in each segment, by the token that names its file.
-    segments: BTreeMap<Token, usize>,
-    active: Option<(Token, Writer)>,
-    /// Segments that this process wrote, so all their records are in the index.
-    own: HashSet<Token>,
-    /// Bytes read of each segment: other processes write to the same folder.
-    read: HashMap<Token, u64>,
-    /// When the folder was last read.
-    refreshed: Option<Instant>,
-}
-
-#[derive(Clone, Copy)]
-struct Location {
-    segment: Token,
-    span: Span,
+    database: Mutex<Connection>,
 }
 
 impl Citations {
-    /// Reads the records in `dir`. A folder that does not exist is created with the first record.
     pub fn open(dir: impl Into<PathBuf>, limits: Limits, clock: Arc<dyn Clock>) -> Result<Self> {
         let dir = dir.into();
-        let mut state = State::default();
-        state.read_more(&dir).map_err(|e| {
+        let database = connect(&dir).map_err(|error| {
             Error::unavailable(format!(
-                "the citations in {} cannot be read: {e}; check the folder's permissions",
+                "the citations in {} cannot be opened: {error}; check the folder's permissions",
                 dir.display()
             ))
-            .caused_by(e)
+            .caused_by(error)
         })?;
-        let citations =
-            Self { dir, limits: Limits { most: limits.most.max(1), ..limits }, clock, state: Mutex::new(state) };
-        citations.drop_old(&mut citations.lock(), citations.clock.now());
-        Ok(citations)
+        let limits = Limits { most: limits.most.max(1), ..limits };
+        Ok(Self { dir, limits, clock, database: Mutex::new(database) })
     }
 
-    /// Stores documents with one write, in order. On an error none is stored, and the answer can still cite the current
-    /// page.
-    fn freeze_drafts(&self, drafts: &[Draft]) -> Result<Vec<Token>> {
-        let now = self.clock.now();
-        let mut state = self.lock();
-        let (mut tokens, mut new) = (Vec::with_capacity(drafts.len()), BTreeMap::new());
-        for draft in drafts {
-            let token = state.unused_token(now, &new);
-            new.insert(token, draft);
-            tokens.push(token);
-        }
-        self.append(&mut state, &new, now).map_err(|e| {
-            self.abandon_active(&mut state);
+    /// Stores records in one transaction, in order. On an error none is stored, and the answer can still cite the current
+    /// page. Records survive a crash of the process, but a power cut may lose those of the last seconds: flushing would cost
+    /// every answer milliseconds.
+    fn store(&self, records: &[String]) -> Result<Vec<Token>> {
+        let mut database = self.lock();
+        let stored = database.transaction_with_behavior(TransactionBehavior::Immediate).and_then(|transaction| {
+            let stored = records.iter().map(|record| insert(&transaction, record, self.clock.now()));
+            let stored = stored.collect::<rusqlite::Result<_>>()?;
+            self.drop_old(&transaction)?;
+            transaction.commit()?;
+            Ok(stored)
+        });
+        stored.map_err(|error| {
             Error::unavailable(format!(
-                "the citation cannot be stored in {}: {e}; check that the disk has room and the folder is writable",
+                "the citation cannot be stored in {}: {error}; check that the disk has room and the folder is writable",
                 self.dir.display()
             ))
-            .caused_by(e)
-        })?;
-        self.drop_old(&mut state, now);
-        Ok(tokens)
+            .caused_by(error)
+        })
+    }
+
+    /// By number, not only by time: the clock may have been set back.
+    fn drop_old(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+        let oldest = self.clock.now().checked_sub(self.limits.keep).unwrap_or(Timestamp::MIN);
+        transaction
+            .prepare_cached("DELETE FROM records WHERE token < ?1 OR number <= (SELECT max(number) FROM records) - ?2")?
+            .execute(params![Token::new(oldest, 0).number(), i64::try_from(self.limits.most).unwrap_or(i64::MAX)])?;
+        Ok(())
     }
 
     /// The record of a document. Fails only if the record exists and cannot be read.
@@ -131,199 +105,78 @@ impl Citations {
         if token.age(self.clock.now()) > self.limits.keep {
             return Ok(expired);
         }
-        let location = {
-            let mut state = self.lock();
-            if !state.index.contains_key(&token) {
-                self.refresh(&mut state);
-            }
-            match state.index.get(&token) {
-                Some(location) => *location,
-                // Older than all records: it was dropped for newer ones.
-                None if state.index.keys().next().is_some_and(|oldest| token < *oldest) => return Ok(expired),
-                None => return Ok(Cited::Unknown),
-            }
+        let damaged = || Error::internal("the record of this citation is damaged; fetch its id for the current values");
+        let found = self.find(token).map_err(|error| damaged().caused_by(error))?;
+        let Some(record) = found.record else {
+            // Older than all records: it was dropped for newer ones.
+            return Ok(if found.is_before_all { expired } else { Cited::Unknown });
         };
-        let record = match segment::read(&segment::path(&self.dir, location.segment), location.span) {
-            Ok(record) => record,
-            // Another process deleted the file.
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(expired),
-            Err(e) => return Err(damaged().caused_by(e)),
-        };
-        let record: Record<'_> = serde_json::from_str(&record).map_err(|e| damaged().caused_by(e))?;
-        if record.token != token.to_string() {
-            return Err(damaged());
-        }
-        if *record.id != *id {
+        let document = record::read(&record).map_err(|error| damaged().caused_by(error))?;
+        if document.id != *id {
             return Ok(Cited::Unknown);
         }
-        Ok(Cited::Kept { document: Box::new(record.into()), at: token.frozen_at() })
+        Ok(Cited::Kept { document: Box::new(document), at: token.frozen_at() })
     }
 
-    /// Another process may have stored the record. Reads the folder at most once a second.
-    fn refresh(&self, state: &mut State) {
-        let now = self.clock.monotonic();
-        let is_due = |last: Instant| now.duration_since(last) >= Duration::from_secs(1);
-        if state.refreshed.is_some_and(|last| !is_due(last)) {
-            return;
-        }
-        state.refreshed = Some(now);
-        if let Err(error) = state.read_more(&self.dir) {
-            tracing::warn!(%error, "citations of other processes cannot be read");
-        }
+    fn find(&self, token: Token) -> rusqlite::Result<Found> {
+        let database = self.lock();
+        let mut by_token = database.prepare_cached("SELECT record FROM records WHERE token = ?1")?;
+        let record = by_token.query_row([token.number()], |row| row.get(0)).optional()?;
+        let oldest: Option<i64> = database.query_row("SELECT min(token) FROM records", [], |row| row.get(0))?;
+        Ok(Found { record, is_before_all: oldest.is_some_and(|oldest| token.number() < oldest) })
     }
 
-    fn append(&self, state: &mut State, new: &BTreeMap<Token, &Draft>, now: Timestamp) -> io::Result<()> {
-        let Some((&token, _)) = new.first_key_value() else {
-            return Ok(());
-        };
-        let (first, writer) = match &mut state.active {
-            Some(active) if !self.is_full(active, now) => active,
-            active => {
-                let writer = Writer::create(&segment::path(&self.dir, token))?;
-                state.segments.entry(token).or_insert(0);
-                state.own.insert(token);
-                active.insert((token, writer))
-            }
-        };
-        let segment = *first;
-        let lines = new.iter().map(|(token, draft)| segment::line(*token, &draft.body));
-        let spans = writer.append(&lines.collect::<Vec<_>>())?;
-        let locations = spans.into_iter().map(|span| Location { segment, span });
-        state.index.extend(new.keys().copied().zip(locations));
-        *state.segments.entry(segment).or_insert(0) += new.len();
-        Ok(())
-    }
-
-    /// After an error the next record starts a new segment; an empty file is deleted.
-    fn abandon_active(&self, state: &mut State) {
-        if let Some((first, writer)) = state.active.take()
-            && writer.records == 0
-        {
-            state.segments.remove(&first);
-            state.own.remove(&first);
-            self.delete(first);
-        }
-    }
-
-    fn delete(&self, segment: Token) {
-        let path = segment::path(&self.dir, segment);
-        if let Err(error) = std::fs::remove_file(&path) {
-            tracing::warn!(path = %path.display(), %error, "cannot delete a file of citations");
-        }
-    }
-
-    fn is_full(&self, (first, writer): &(Token, Writer), now: Timestamp) -> bool {
-        writer.length >= MAX_SEGMENT_BYTES
-            || writer.records >= self.limits.most.div_ceil(SEGMENTS)
-            || first.age(now) > self.limits.keep / SEGMENTS as u32
-    }
-
-    /// Drops records that are too old or too many, and deletes segments without records.
-    fn drop_old(&self, state: &mut State, now: Timestamp) {
-        while let Some(location) = self.next_to_drop(&mut state.index, now) {
-            if let Some(kept) = state.segments.get_mut(&location.segment) {
-                *kept = kept.saturating_sub(1);
-            }
-        }
-        let active = state.active.as_ref().map(|(first, _)| *first);
-        // Another process may have just created a segment that has no records yet.
-        let gone = |first: &Token, kept: usize| {
-            let written = state.index.first_key_value().is_some_and(|(oldest, _)| first < oldest);
-            kept == 0 && Some(*first) != active && (written || first.age(now) > self.limits.keep)
-        };
-        let dropped: Vec<Token> =
-            state.segments.iter().filter(|(first, kept)| gone(first, **kept)).map(|(first, _)| *first).collect();
-        for first in dropped {
-            if state.may_delete(first, &segment::path(&self.dir, first)) {
-                state.segments.remove(&first);
-                self.delete(first);
-            }
-        }
-    }
-
-    /// The next record to drop: the oldest, but first those from a wrong clock.
-    fn next_to_drop(&self, index: &mut BTreeMap<Token, Location>, now: Timestamp) -> Option<Location> {
-        if index.first_key_value()?.0.age(now) > self.limits.keep {
-            return index.pop_first().map(|(_, location)| location);
-        }
-        if index.len() <= self.limits.most {
-            return None;
-        }
-        let latest = index.last_key_value()?.0.frozen_at();
-        let gone = match latest.duration_since(now) > MAX_STEP {
-            true => index.pop_last(),
-            false => index.pop_first(),
-        };
-        gone.map(|(_, location)| location)
-    }
-
-    fn lock(&self) -> MutexGuard<'_, State> {
-        // The state changes only after everything that may fail, so it is consistent after a panic.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Connection> {
+        // A transaction that panics is rolled back.
+        self.database.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
-    /// Reads the files that have grown, except the one that this process writes.
-    fn read_more(&mut self, dir: &Path) -> io::Result<()> {
-        for (segment, path) in segment::list(dir)? {
-            let length = std::fs::metadata(&path).map_or(0, |file| file.len());
-            let is_own = self.active.as_ref().is_some_and(|(active, _)| *active == segment);
-            if is_own || self.read.get(&segment) == Some(&length) {
-                continue;
-            }
-            if let Err(error) = self.read_segment(segment, &path, length) {
-                tracing::warn!(path = %path.display(), %error, "some citations cannot be read");
-            }
-        }
-        Ok(())
-    }
-
-    /// A file that another process still writes, or that has grown, may hold fresh records. Reads what is new; the file is
-    /// checked again the next time.
-    fn may_delete(&mut self, segment: Token, path: &Path) -> bool {
-        if segment::is_written(path) {
-            return false;
-        }
-        let length = std::fs::metadata(path).map_or(0, |file| file.len());
-        if self.own.remove(&segment) || self.read.get(&segment) == Some(&length) {
-            return true;
-        }
-        if let Err(error) = self.read_segment(segment, path, length) {
-            tracing::warn!(path = %path.display(), %error, "some citations cannot be read");
-        }
-        false
-    }
-
-    fn read_segment(&mut self, segment: Token, path: &Path, length: u64) -> io::Result<()> {
-        self.read.insert(segment, length);
-        let mut kept = 0;
-        let scanned = segment::scan(path, |token, span| {
-            self.index.entry(token).or_insert_with(|| {
-                kept += 1;
-                Location { segment, span }
-            });
-        });
-        *self.segments.entry(segment).or_default() += kept;
-        scanned
-    }
-
-    /// Follows the last token if the clock was set back: otherwise it would be the oldest and dropped first.
-    fn unused_token<T>(&self, now: Timestamp, others: &BTreeMap<Token, T>) -> Token {
-        let last = self.index.last_key_value().map(|(token, _)| token.frozen_at());
-        let overtaken = last.filter(|last| *last > now && last.duration_since(now) <= MAX_STEP);
-        let at = overtaken.map_or(now, |last| last + Duration::from_millis(1));
-        loop {
-            #[allow(clippy::disallowed_methods, reason = "two processes may cite in the same millisecond")]
-            let token = Token::new(at, fastrand::u32(..));
-            let is_used = others.contains_key(&token) || self.segments.contains_key(&token);
-            if !is_used && !self.index.contains_key(&token) {
-                return token;
-            }
-        }
-    }
+struct Found {
+    record: Option<String>,
+    is_before_all: bool,
 }
 
-fn damaged() -> Error {
-    Error::internal("the record of this citation is damaged; fetch its id for the current values")
+fn connect(dir: &Path) -> std::result::Result<Connection, Box<dyn std::error::Error + Send + Sync>> {
+    std::fs::create_dir_all(dir)?;
+    let mut database = Connection::open(dir.join("records.db"))?;
+    database.busy_timeout(PATIENCE)?;
+    database.execute_batch(SCHEMA)?;
+    import(dir, &mut database)?;
+    Ok(database)
+}
+
+/// Takes over the records of version 0.1.0, which are lines of files.
+fn import(dir: &Path, database: &mut Connection) -> std::result::Result<(), Box<dyn std::error::Error + Send + Sync>> {
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(dir)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>()?;
+    let name = |path: &Path| Some(path.to_str()?.strip_suffix(".jsonl")?.rsplit(['/', '\\']).next()?.to_owned());
+    files.retain(|path| name(path).and_then(|name| Token::parse(&name)).is_some());
+    files.sort();
+    for path in files {
+        let transaction = database.transaction()?;
+        for line in String::from_utf8_lossy(&std::fs::read(&path)?).lines() {
+            let token = line.strip_prefix("{\"token\":\"").and_then(|line| Token::parse(line.get(..13)?));
+            if let Some(token) = token.filter(|_| line.ends_with('}')) {
+                transaction.execute(
+                    "INSERT OR IGNORE INTO records (token, record) VALUES (?1, ?2)",
+                    params![token.number(), line],
+                )?;
+            }
+        }
+        transaction.commit()?;
+        std::fs::remove_file(path)?;
+    }
+    Ok(())
+}
+
+fn insert(transaction: &Transaction<'_>, record: &str, now: Timestamp) -> rusqlite::Result<Token> {
+    let mut insert = transaction.prepare_cached("INSERT OR IGNORE INTO records (token, record) VALUES (?1, ?2)")?;
+    loop {
+        #[allow(clippy::disallowed_methods, reason = "several records may be of the same millisecond")]
+        let token = Token::new(now, fastrand::u32(..));
+        if insert.execute(params![token.number(), record])? == 1 {
+            return Ok(token);
+        }
+    }
 }

@@ -1,39 +1,63 @@
 //! Citing from async code: a document is stored as it is, and its permalink leads back to that.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hasher};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, oneshot};
+use serde::Serialize;
+use tokio::sync::Semaphore;
 use tribune_core::{Cited, Document, DocumentId, Environment, Error, Links, Result};
 
-pub use crate::recent::Fingerprint;
-use crate::recent::Recent;
-use crate::record::Draft;
-use crate::{Citations, Limits, Token};
+use crate::record::written;
+use crate::token::Token;
+use crate::{Citations, Limits};
 
-/// Jobs that may wait for the disk; further answers cite the current page.
-const MAX_WAITING: usize = 1_024;
+/// The same content cited again within this time gets the same record.
+pub(crate) const SAME_MOMENT: Duration = Duration::from_secs(1);
+/// Ids whose last record is remembered.
+const MAX_RECENT: usize = 1_024;
+/// Answers that may wait for the disk; further ones cite the current page.
+const MAX_WAITING: usize = 256;
 /// How long an answer waits for its record before it cites the current page.
 const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Tells two states of a document apart.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fingerprint {
+    id: DocumentId,
+    content: u64,
+}
+
+impl Fingerprint {
+    /// `content` is what differs when the document does.
+    pub fn new(id: &DocumentId, content: &impl Serialize) -> Self {
+        let mut hash = Hash(DefaultHasher::new());
+        // What cannot be written as JSON cannot be stored either, which the record then says.
+        let _ = serde_json::to_writer(&mut hash, content);
+        Self { id: id.clone(), content: hash.0.finish() }
+    }
+}
 
 #[derive(Clone)]
 pub struct Records {
     /// Without a store, answers cite the current page.
-    store: Option<Store>,
+    store: Option<Arc<Store>>,
     links: Links,
 }
 
-#[derive(Clone)]
 struct Store {
     citations: Arc<Citations>,
-    recent: Arc<Recent>,
-    /// To the one thread that writes, so that a slow disk blocks no async thread.
-    queue: mpsc::Sender<Job>,
+    waiting: Arc<Semaphore>,
+    /// What was cited within the last second, by document: it needs no new record.
+    recent: Mutex<HashMap<DocumentId, Recent>>,
 }
 
-struct Job {
-    drafts: Vec<Draft>,
-    reply: oneshot::Sender<Result<Vec<Token>>>,
+struct Recent {
+    content: u64,
+    token: Token,
+    at: Instant,
 }
 
 impl Records {
@@ -49,9 +73,11 @@ impl Records {
         Self::new(citations, environment.links.clone())
     }
 
-    /// Starts the thread that writes, which ends with the last clone.
     pub fn new(citations: Option<Arc<Citations>>, links: Links) -> Self {
-        let store = citations.and_then(Store::start);
+        let store = citations.map(|citations| {
+            let waiting = Arc::new(Semaphore::new(MAX_WAITING));
+            Arc::new(Store { citations, waiting, recent: Mutex::default() })
+        });
         Self { store, links }
     }
 
@@ -69,56 +95,25 @@ impl Records {
         documents: Vec<Fingerprint>,
         document: impl FnMut(usize) -> Option<Document>,
     ) -> Vec<String> {
-        let tokens = self.tokens(&documents, document).await;
+        let tokens = match &self.store {
+            Some(store) => store.tokens(&documents, document).await,
+            None => vec![None; documents.len()],
+        };
         let address = |(document, token): (&Fingerprint, Option<Token>)| match token {
-            Some(record) => self.links.record(document.id(), &record.to_string()),
-            None => self.links.citation(document.id(), None),
+            Some(record) => self.links.record(&document.id, &record.to_string()),
+            None => self.links.citation(&document.id, None),
         };
         documents.iter().zip(tokens).map(address).collect()
-    }
-
-    /// The record of each document, if it could be stored.
-    async fn tokens(
-        &self,
-        documents: &[Fingerprint],
-        mut document: impl FnMut(usize) -> Option<Document>,
-    ) -> Vec<Option<Token>> {
-        let Some(store) = &self.store else {
-            return vec![None; documents.len()];
-        };
-        let mut tokens: Vec<_> = documents.iter().map(|document| store.recent.token(document)).collect();
-        let (mut places, mut drafts) = (Vec::new(), Vec::new());
-        for place in (0..documents.len()).filter(|place| tokens[*place].is_none()) {
-            let draft = document(place).map(|document| Draft::new(&document));
-            match draft {
-                Some(Ok(draft)) => {
-                    places.push(place);
-                    drafts.push(draft);
-                }
-                Some(Err(error)) => tracing::warn!(%error, "cannot store a citation"),
-                None => {}
-            }
-        }
-        if drafts.is_empty() {
-            return tokens;
-        }
-        match store.freeze(drafts).await {
-            Ok(written) => {
-                for (place, token) in places.into_iter().zip(written) {
-                    store.recent.remember(documents[place].clone(), token);
-                    tokens[place] = Some(token);
-                }
-            }
-            Err(error) => tracing::warn!(%error, "cannot store a citation"),
-        }
-        tokens
     }
 
     pub async fn cited(&self, id: &DocumentId, record: &str) -> Result<Option<Cited>> {
         let Some(store) = &self.store else {
             return Ok(None);
         };
-        let mut cited = store.lookup(id, record).await?;
+        let (citations, named, token) = (store.citations.clone(), id.clone(), record.to_owned());
+        let looked = tokio::task::spawn_blocking(move || citations.lookup(&named, &token)).await;
+        let mut cited =
+            looked.map_err(|error| Error::internal("a citation could not be looked up").caused_by(error))??;
         if let Cited::Kept { document, .. } = &mut cited {
             document.url = Some(self.links.record(id, record));
         }
@@ -127,45 +122,90 @@ impl Records {
 }
 
 impl Store {
-    fn start(citations: Arc<Citations>) -> Option<Self> {
-        let (queue, mut jobs) = mpsc::channel::<Job>(MAX_WAITING);
-        let recent = Arc::new(Recent::new(citations.clock.clone()));
-        let writing = citations.clone();
-        let write = move || {
-            while let Some(job) = jobs.blocking_recv() {
-                // Nobody waits any more: the answer cites the current page.
-                if !job.reply.is_closed() {
-                    let _ = job.reply.send(writing.freeze_drafts(&job.drafts));
+    /// The record of each document, if it could be stored.
+    async fn tokens(
+        &self,
+        documents: &[Fingerprint],
+        mut document: impl FnMut(usize) -> Option<Document>,
+    ) -> Vec<Option<Token>> {
+        let mut tokens: Vec<_> = documents.iter().map(|document| self.recent(document)).collect();
+        let (mut places, mut records) = (Vec::new(), Vec::new());
+        for place in (0..documents.len()).filter(|place| tokens[*place].is_none()) {
+            match document(place).map(written) {
+                Some(Ok(record)) => {
+                    places.push(place);
+                    records.push(record);
+                }
+                Some(Err(error)) => tracing::warn!(%error, "cannot store a citation"),
+                None => {}
+            }
+        }
+        if records.is_empty() {
+            return tokens;
+        }
+        match self.write(records).await {
+            Ok(stored) => {
+                for (place, token) in places.into_iter().zip(stored) {
+                    self.remember(&documents[place], token);
+                    tokens[place] = Some(token);
                 }
             }
-        };
-        let thread = std::thread::Builder::new().name("citations".to_owned()).spawn(write);
-        thread
-            .inspect_err(|error| tracing::error!(%error, "citations are not stored: their thread cannot be started"))
-            .ok()?;
-        Some(Self { citations, recent, queue })
+            Err(error) => tracing::warn!(%error, "cannot store a citation"),
+        }
+        tokens
     }
 
-    /// Returns once the records are written.
-    async fn freeze(&self, drafts: Vec<Draft>) -> Result<Vec<Token>> {
-        let (reply, written) = oneshot::channel();
-        let job = Job { drafts, reply };
-        self.queue
-            .try_send(job)
+    /// Returns once the records are written. A slow disk holds up to [`MAX_WAITING`] blocking threads, and no async one.
+    async fn write(&self, records: Vec<String>) -> Result<Vec<Token>> {
+        let permit = Arc::clone(&self.waiting)
+            .try_acquire_owned()
             .map_err(|_| Error::unavailable(format!("{MAX_WAITING} citations wait for the disk")))?;
-        match tokio::time::timeout(PATIENCE, written).await {
+        let citations = self.citations.clone();
+        let stored = tokio::task::spawn_blocking(move || {
+            let _permit = permit;
+            citations.store(&records)
+        });
+        match tokio::time::timeout(PATIENCE, stored).await {
             Ok(Ok(tokens)) => tokens,
-            Ok(Err(_)) => Err(Error::internal("the thread that keeps citations has ended")),
+            Ok(Err(error)) => Err(Error::internal("storing a citation failed").caused_by(error)),
             Err(_) => {
                 Err(Error::unavailable(format!("the disk has not taken a citation within {} s", PATIENCE.as_secs())))
             }
         }
     }
 
-    async fn lookup(&self, id: &DocumentId, record: &str) -> Result<Cited> {
-        let (citations, id, record) = (self.citations.clone(), id.clone(), record.to_owned());
-        tokio::task::spawn_blocking(move || citations.lookup(&id, &record))
-            .await
-            .map_err(|error| Error::internal("a citation could not be looked up").caused_by(error))?
+    fn recent(&self, document: &Fingerprint) -> Option<Token> {
+        let now = self.citations.clock.monotonic();
+        let recent = self.lock();
+        let cited = recent.get(&document.id)?;
+        let is_fresh = now.saturating_duration_since(cited.at) < SAME_MOMENT;
+        (is_fresh && cited.content == document.content).then_some(cited.token)
+    }
+
+    fn remember(&self, document: &Fingerprint, token: Token) {
+        let at = self.citations.clock.monotonic();
+        let mut recent = self.lock();
+        if recent.len() >= MAX_RECENT {
+            recent.clear();
+        }
+        recent.insert(document.id.clone(), Recent { content: document.content, token, at });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<DocumentId, Recent>> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Hashes what is written to it.
+struct Hash(DefaultHasher);
+
+impl io::Write for Hash {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }

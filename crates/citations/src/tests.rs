@@ -6,7 +6,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tribune_core::Document;
 
-use super::segment::MAX_RECORD_BYTES;
+use super::record::{MAX_RECORD_BYTES, written};
 use super::*;
 
 /// A clock that tests move.
@@ -58,19 +58,11 @@ impl Scene {
         let millis = i64::try_from(time.as_millis()).expect("short");
         self.clock.0.fetch_sub(millis, Ordering::Relaxed);
     }
-
-    fn files(&self) -> Vec<PathBuf> {
-        let mut files: Vec<PathBuf> = fs::read_dir(self.folder())
-            .map(|entries| entries.map(|entry| entry.expect("entry").path()).collect())
-            .unwrap_or_default();
-        files.sort();
-        files
-    }
 }
 
 impl Citations {
-    fn len(&self) -> usize {
-        self.lock().index.len()
+    fn len(&self) -> i64 {
+        self.lock().query_row("SELECT count(*) FROM records", [], |row| row.get(0)).expect("a number")
     }
 
     fn freeze(&self, document: &Document) -> Result<Token> {
@@ -78,8 +70,8 @@ impl Citations {
     }
 
     fn freeze_all(&self, documents: &[Document]) -> Result<Vec<Token>> {
-        let drafts: Vec<Draft> = documents.iter().map(Draft::new).collect::<Result<_>>()?;
-        self.freeze_drafts(&drafts)
+        let records: Vec<String> = documents.iter().cloned().map(written).collect::<Result<_>>()?;
+        self.store(&records)
     }
 }
 
@@ -206,46 +198,9 @@ async fn same_content_within_a_second_is_one_record() {
     assert_ne!(cite("2").await, url);
     assert_ne!(cite("1").await, url, "another came between");
     let again = cite("1").await;
-    place.wait(recent::SAME_MOMENT);
+    place.wait(records::SAME_MOMENT);
     assert_ne!(cite("1").await, again);
     assert_eq!(citations.len(), 4);
-}
-
-#[test]
-fn torn_line_loses_only_itself() {
-    let place = Scene::new();
-    let ticker = document("ticker:BTCUSDT", "1");
-    let token = place.open(100).freeze(&ticker).expect("frozen");
-    let file = place.files().pop().expect("a segment");
-    let whole = fs::read(&file).expect("readable");
-    let mut torn = whole.clone();
-    torn.extend_from_slice(b"\n\xff\xfe not a record\n{\"token\":\"0000000000000\",\"id\":\"cut\n");
-    torn.extend_from_slice(&whole[..whole.len() / 2]);
-    fs::write(&file, torn).expect("written");
-
-    let citations = place.open(100);
-    assert_eq!(citations.len(), 1);
-    assert!(found(&citations, &ticker, token));
-    let next = document("ticker:ETHUSDT", "2");
-    let later = citations.freeze(&next).expect("frozen");
-    drop(citations);
-    let citations = place.open(100);
-    assert!(found(&citations, &ticker, token) && found(&citations, &next, later));
-}
-
-#[test]
-fn record_torn_at_any_byte_is_whole_or_absent() {
-    let place = Scene::new();
-    let ticker = document("ticker:BTCUSDT", "1");
-    let token = place.open(100).freeze(&ticker).expect("frozen");
-    let file = place.files().pop().expect("a segment");
-    let whole = fs::read(&file).expect("readable");
-    for length in 0..=whole.len() {
-        fs::write(&file, &whole[..length]).expect("written");
-        let citations = place.open(100);
-        assert_eq!(citations.len(), usize::from(length == whole.len()), "{length}");
-        assert_eq!(found(&citations, &ticker, token), length == whole.len());
-    }
 }
 
 #[test]
@@ -259,14 +214,14 @@ fn records_expire_and_say_so() {
     place.wait(Duration::from_millis(1));
     assert_eq!(looked(&citations, "ticker:BTCUSDT", &token.to_string()), expired());
     citations.freeze(&document("ticker:BTCUSDT", "2")).expect("frozen");
-    assert_eq!(place.files().len(), 1, "the old segment is deleted");
+    assert_eq!(citations.len(), 1, "the old one is deleted");
     drop(citations);
     let citations = place.open(100);
     assert_eq!(looked(&citations, "ticker:BTCUSDT", &token.to_string()), expired());
 }
 
 #[test]
-fn oldest_records_and_files_are_dropped() {
+fn oldest_records_are_dropped() {
     let place = Scene::new();
     let citations = place.open(16);
     let mut given = Vec::new();
@@ -287,7 +242,6 @@ fn oldest_records_and_files_are_dropped() {
         }
     };
     check(&citations);
-    assert!(place.files().len() <= SEGMENTS + 1, "{:?}", place.files());
     drop(citations);
     check(&place.open(16));
 }
@@ -351,43 +305,48 @@ fn threads_store_and_look_up_at_once() {
 }
 
 #[test]
-fn unwritable_folder_is_an_error_and_recovers() {
+fn unusable_database_is_an_error() {
     let place = Scene::new();
     // A file where the folder should be fails for every user, also for root.
     fs::write(place.folder(), "in the way").expect("written");
     let clock: Arc<dyn Clock> = Arc::clone(&place.clock) as _;
     let limits = Limits { keep: HOUR, most: 10 };
     assert!(Citations::open(place.folder(), limits, Arc::clone(&clock)).is_err());
-
     fs::remove_file(place.folder()).expect("removed");
+
     let citations = place.open(10);
-    fs::write(place.folder(), "in the way").expect("written");
+    citations.lock().execute_batch("ALTER TABLE records RENAME TO elsewhere").expect("renamed");
     let ticker = document("ticker:BTCUSDT", "1");
-    let error = citations.freeze(&ticker).expect_err("no folder");
+    let error = citations.freeze(&ticker).expect_err("no table");
     assert_eq!(error.kind(), tribune_core::ErrorKind::Unavailable);
     assert!(error.message().contains("cannot be stored"), "{error}");
-    assert_eq!(citations.len(), 0);
-    assert!(citations.lock().segments.is_empty(), "nothing grows while it fails");
-
-    fs::remove_file(place.folder()).expect("removed");
+    citations.lock().execute_batch("ALTER TABLE elsewhere RENAME TO records").expect("renamed");
     let token = citations.freeze(&ticker).expect("mended");
     assert!(found(&citations, &ticker, token));
 }
 
 #[test]
-fn damaged_record_fails_and_missing_file_is_expired() {
+fn damaged_record_is_an_error() {
     let place = Scene::new();
     let citations = place.open(10);
     let ticker = document("ticker:BTCUSDT", "1");
     let token = citations.freeze(&ticker).expect("frozen").to_string();
-    let file = place.files().pop().expect("a segment");
-    let whole = fs::read(&file).expect("readable");
-    fs::write(&file, vec![b'x'; whole.len()]).expect("written");
+    citations.lock().execute_batch("UPDATE records SET record = substr(record, 1, 30)").expect("damaged");
     assert!(citations.lookup(&ticker.id, &token).is_err());
-    fs::write(&file, &whole[..10]).expect("written");
-    assert!(citations.lookup(&ticker.id, &token).is_err());
-    fs::remove_file(&file).expect("removed");
-    assert_eq!(looked(&citations, "ticker:BTCUSDT", &token), expired());
+}
+
+#[test]
+fn lines_of_the_first_version_are_imported() {
+    let place = Scene::new();
+    fs::create_dir_all(place.folder()).expect("made");
+    let ticker = document("ticker:BTCUSDT", "1");
+    let token = Token::new(Timestamp::from_millisecond(START - 5).expect("a moment"), 7);
+    let line = format!("{{\"token\":\"{token}\",{}\n", &written(ticker.clone()).expect("JSON")[1..]);
+    let file = place.folder().join(format!("{token}.jsonl"));
+    fs::write(&file, [line.as_bytes(), b"\xff torn\n", &line.as_bytes()[..40]].concat()).expect("written");
+    let citations = place.open(10);
+    assert!(found(&citations, &ticker, token) && !file.exists());
+    assert_eq!(citations.len(), 1);
 }
 
 #[test]
@@ -420,30 +379,6 @@ fn records_of_another_process_are_found() {
         assert!(found(&server, &cited, by_shell), "{price}");
     }
     assert!(found(&server, &own, token));
-}
-
-#[test]
-fn active_segment_of_another_process_survives() {
-    let place = Scene::new();
-    let (server, shell) = (place.open(16), place.open(16));
-    let first = document("ticker:ETHUSDT", "1");
-    let token = shell.freeze(&first).expect("frozen");
-    assert!(found(&server, &first, token), "the server has read the shell's file");
-    for price in 0..100 {
-        place.wait(Duration::from_millis(3));
-        let ticker = document("ticker:BTCUSDT", &price.to_string());
-        server.freeze(&ticker).expect("frozen");
-    }
-    // To the file whose first record the server has let go of.
-    let fresh = document("ticker:ETHUSDT", "2");
-    let token = shell.freeze(&fresh).expect("frozen");
-    assert!(found(&shell, &fresh, token));
-    drop(shell);
-    place.wait(Duration::from_secs(2));
-    let last = document("ticker:BTCUSDT", "last");
-    server.freeze(&last).expect("frozen");
-    assert!(found(&server, &fresh, token), "the server has not read all of the file yet");
-    assert!(found(&place.open(16), &fresh, token));
 }
 
 #[tokio::test]

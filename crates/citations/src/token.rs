@@ -9,17 +9,17 @@ use jiff::Timestamp;
 const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
 const LENGTH: usize = 13;
 const RANDOM_BITS: u32 = 20;
-const MAX_MILLIS: i64 = (1 << (64 - RANDOM_BITS)) - 1;
+const MAX_MILLIS: i64 = (1 << (63 - RANDOM_BITS)) - 1;
 
 /// The time of a citation in milliseconds and 20 random bits: 13 letters and digits that sort by time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Token(u64);
+pub struct Token(i64);
 
 impl Token {
-    /// Times before 1970 or after 2500 become the nearest that a token can hold.
+    /// Times before 1970 or after 2248 become the nearest that a token can hold.
     pub(super) fn new(at: Timestamp, random: u32) -> Self {
-        let millis = at.as_millisecond().clamp(0, MAX_MILLIS) as u64;
-        Self(millis << RANDOM_BITS | u64::from(random & ((1 << RANDOM_BITS) - 1)))
+        let millis = at.as_millisecond().clamp(0, MAX_MILLIS);
+        Self(millis << RANDOM_BITS | i64::from(random & ((1 << RANDOM_BITS) - 1)))
     }
 
     /// Only what [`fmt::Display`] prints is a token.
@@ -32,12 +32,16 @@ impl Token {
             let value = LETTERS.iter().position(|letter| *letter == byte)?;
             bits = bits << 5 | value as u128;
         }
-        u64::try_from(bits).ok().map(Self)
+        i64::try_from(bits).ok().map(Self)
+    }
+
+    /// Sorts as the token does.
+    pub(super) const fn number(self) -> i64 {
+        self.0
     }
 
     pub fn frozen_at(self) -> Timestamp {
-        let millis = i64::try_from(self.0 >> RANDOM_BITS).unwrap_or(MAX_MILLIS);
-        Timestamp::from_millisecond(millis).unwrap_or(Timestamp::UNIX_EPOCH)
+        Timestamp::from_millisecond(self.0 >> RANDOM_BITS).unwrap_or(Timestamp::UNIX_EPOCH)
     }
 
     /// How long ago the record was stored; zero for a time in the future.
@@ -50,7 +54,7 @@ impl Token {
 impl fmt::Display for Token {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for place in (0..LENGTH).rev() {
-            let value = u128::from(self.0) >> (5 * place) & 31;
+            let value = (self.0 as u128) >> (5 * place) & 31;
             write!(f, "{}", char::from(LETTERS[value as usize]))?;
         }
         Ok(())
@@ -73,7 +77,7 @@ mod tests {
         // 20 random bits are four letters, so one millisecond is 1 in the fifth from the end.
         assert_eq!(Token::new(at(1), 0).to_string(), "0000000010000");
         assert_eq!(Token::new(at(-5), 0).to_string(), "0000000000000");
-        assert_eq!(Token(u64::MAX).to_string(), "fzzzzzzzzzzzz");
+        assert_eq!(Token(i64::MAX).to_string(), "7zzzzzzzzzzzz");
     }
 
     #[test]
@@ -82,7 +86,7 @@ mod tests {
             "",
             "000000000000",
             "00000000000000",
-            "gzzzzzzzzzzzz",
+            "8000000000000",
             "zzzzzzzzzzzzz",
             "000000000000I",
             "000000000000U",

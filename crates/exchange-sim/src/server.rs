@@ -22,6 +22,7 @@ fn router(venue: Arc<Venue>) -> Router {
         .route("/sim/start", any(sim::start))
         .route("/sim/faults", post(sim::set_faults))
         .route("/api/v3/{*endpoint}", any(rest::serve))
+        .route("/sapi/v1/account/{endpoint}", any(rest::serve))
         .route("/ws", any(upgrade::open))
         .route("/ws/", any(upgrade::open))
         .route("/ws/{*streams}", any(upgrade::open))

@@ -8,11 +8,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::cache::{Claim, Eagerness, Lease, NodeId, ReportCache, Token, Unavailable, Write, Written};
+use super::cache::{Claim, Lease, NodeId, ReportCache, Token, Unavailable, Write, Written};
 use super::compute::{self, Inputs, Slow};
 use super::exchange::Exchange;
 use super::freshness::FRESH;
-use super::share::first_choice;
 use tribune_analytics::Published;
 use tribune_binance::feed::BookState;
 use tribune_binance::model::Symbol;
@@ -22,8 +21,6 @@ use tribune_binance::moment::Moment;
 const EVERY: Duration = Duration::from_millis(250);
 /// How often slow figures are computed.
 const SLOW_EVERY: Duration = Duration::from_secs(2);
-/// A symbol stays with its writer for at least this long, unless the writer is gone.
-const MIN_HOLD: Duration = Duration::from_secs(10);
 /// With a book confirmed longer ago than this, a node with a fresher one should write.
 const FRESH_WITHIN: Duration = Duration::from_secs(2);
 /// A panic may come from one state of one book, so its symbol is tried again after this time.
@@ -51,7 +48,6 @@ struct Tracked {
 struct HeldLease {
     token: Token,
     sequence: u64,
-    since: Instant,
     /// The slow figures, and when to compute them anew.
     slow: Option<(Slow, Instant)>,
 }
@@ -62,9 +58,6 @@ pub(super) struct Engine {
     cache: Arc<dyn ReportCache>,
     node: NodeId,
     tracked: HashMap<Arc<str>, Tracked>,
-    nodes: Vec<NodeId>,
-    /// Whether every book has come once: before that, this node would only keep others from writing.
-    has_warmed: bool,
     trouble: Arc<WritingTrouble>,
 }
 
@@ -75,7 +68,7 @@ impl Engine {
         node: NodeId,
         trouble: Arc<WritingTrouble>,
     ) -> Self {
-        Self { exchange, cache, node, tracked: HashMap::new(), nodes: Vec::new(), has_warmed: false, trouble }
+        Self { exchange, cache, node, tracked: HashMap::new(), trouble }
     }
 
     /// Runs until it is stopped, and then gives its leases up.
@@ -116,31 +109,21 @@ impl Engine {
     async fn round(&mut self) -> Result<(), Unavailable> {
         let given_up = self.follow_symbols();
         self.give_up(&given_up).await?;
-        if self.tracked.is_empty() {
-            return Ok(());
-        }
-        self.has_warmed |= self.tracked.values().all(|symbol| symbol.is_warm(&*self.exchange));
-        let is_fresh = |symbol: &Tracked| symbol.is_fresh(&*self.exchange);
-        // A node without fresh data is never the first choice.
-        let is_able = self.has_warmed && self.tracked.values().any(is_fresh);
-        self.nodes = self.cache.nodes(is_able.then_some(&self.node)).await?;
         self.claim().await?;
         self.write().await
     }
 
     async fn claim(&mut self) -> Result<(), Unavailable> {
-        let warm = self.tracked.values().filter(|symbol| symbol.is_warm(&*self.exchange));
-        let claims: Vec<Claim> = warm.map(|symbol| self.claim_of(symbol)).collect();
+        let exchange = &*self.exchange;
+        let warm = self.tracked.values().filter(|symbol| symbol.is_warm(exchange));
+        let claims: Vec<Claim> = warm.map(|symbol| symbol.claim(exchange)).collect();
         if claims.is_empty() {
             return Ok(());
         }
         let leases = self.cache.claim(&self.node, &claims).await?;
-        let now = self.now();
         let mut unwanted = Vec::new();
         for (Claim { symbol, .. }, lease) in claims.into_iter().zip(leases) {
-            let first = first_choice(&symbol, &self.nodes);
-            let tracked = self.tracked.get_mut(&symbol);
-            let token = tracked.and_then(|tracked| tracked.leased(lease, first, now));
+            let token = self.tracked.get_mut(&symbol).and_then(|tracked| tracked.leased(lease));
             unwanted.extend(token.map(|token| (symbol, token)));
         }
         let held = self.tracked.values().filter(|symbol| symbol.held.is_some()).count();
@@ -152,18 +135,7 @@ impl Engine {
         if leases.is_empty() {
             return Ok(());
         }
-        self.cache.release(&self.node, leases, false).await
-    }
-
-    fn claim_of(&self, symbol: &Tracked) -> Claim {
-        let is_fresh = symbol.is_fresh(&*self.exchange);
-        let is_first = is_fresh && first_choice(&symbol.symbol.name, &self.nodes) == Some(&self.node);
-        Claim {
-            symbol: symbol.symbol.name.clone(),
-            eagerness: if is_first { Eagerness::First } else { Eagerness::IfLeft },
-            is_fresh,
-            floor: symbol.known,
-        }
+        self.cache.release(&self.node, leases).await
     }
 
     async fn write(&mut self) -> Result<(), Unavailable> {
@@ -202,7 +174,7 @@ impl Engine {
 
     async fn leave(&mut self) {
         let leases: Vec<_> = self.tracked.values_mut().filter_map(Tracked::give_up).collect();
-        if let Err(unavailable) = self.cache.release(&self.node, &leases, true).await {
+        if let Err(unavailable) = self.give_up(&leases).await {
             tracing::debug!(%unavailable, "leases were not released; they expire by themselves");
         }
     }
@@ -210,21 +182,12 @@ impl Engine {
     /// Logs one line when writing fails and one when it works again, not four a second.
     fn note(&self, outcome: Result<(), Unavailable>) {
         let trouble = outcome.err().map(|unavailable| unavailable.to_string());
-        let trouble = trouble.or_else(|| self.failing_symbols());
         let before = self.trouble.send_replace(trouble.clone());
         match (before, trouble) {
             (Some(_), None) => tracing::info!(place = self.cache.place(), "reports are written again"),
             (None, Some(trouble)) => tracing::warn!(trouble, "reports cannot be written; trying again"),
             _ => {}
         }
-    }
-
-    /// The symbols whose reports cannot be computed, for the source's status.
-    fn failing_symbols(&self) -> Option<String> {
-        let now = self.now();
-        let failing = || self.tracked.iter().filter(|(_, symbol)| symbol.is_paused(now));
-        let (first, count) = (failing().map(|(name, _)| name).min()?, failing().count());
-        Some(format!("computing reports panicked for {count} symbols, such as {first}; it is retried"))
     }
 }
 
@@ -239,7 +202,7 @@ impl Tracked {
     /// Whether its book has come, or has been waited for long enough.
     fn is_warm(&self, exchange: &dyn Exchange) -> bool {
         let now = exchange.clock().monotonic();
-        if self.is_paused(now) {
+        if self.paused_until.is_some_and(|until| now < until) {
             return false;
         }
         let waited = now.saturating_duration_since(self.listed);
@@ -247,8 +210,8 @@ impl Tracked {
         waited >= WARM_WITHIN || exchange.feed().lookup(&self.symbol.name).is_some_and(has_come)
     }
 
-    fn is_paused(&self, now: Instant) -> bool {
-        self.paused_until.is_some_and(|until| now < until)
+    fn claim(&self, exchange: &dyn Exchange) -> Claim {
+        Claim { symbol: self.symbol.name.clone(), is_fresh: self.is_fresh(exchange), floor: self.known }
     }
 
     /// The lease to release, if it has one.
@@ -257,38 +220,24 @@ impl Tracked {
         Some((self.symbol.name.clone(), held.token))
     }
 
-    /// Records a lease; returns its token if it should be released for another node.
-    fn leased(&mut self, lease: Lease, first: Option<&NodeId>, now: Instant) -> Option<Token> {
+    /// Records a lease; returns its token if it should be released.
+    fn leased(&mut self, lease: Lease) -> Option<Token> {
         match lease {
             Lease::Taken { token } => {
                 metrics::counter!("tribune_report_lease_changes_total", "change" => "taken").increment(1);
                 tracing::debug!(symbol = %self.symbol.name, token, "writing the reports of a symbol");
                 self.known = token;
-                self.held = Some(HeldLease { token, sequence: 0, since: now, slow: None });
+                self.held = Some(HeldLease { token, sequence: 0, slow: None });
                 None
             }
-            Lease::Renewed { token, wanted_by } => {
-                self.known = self.known.max(token);
-                let Some(held) = self.held.as_ref().filter(|held| held.token == token) else {
-                    // The answer that granted it was lost, so the last sequence is unknown.
-                    self.held = None;
-                    return Some(token);
-                };
-                let is_due = now.saturating_duration_since(held.since) >= MIN_HOLD;
-                let is_wanted = wanted_by.is_some_and(|node| first == Some(&node));
-                if !is_due || !is_wanted {
-                    return None;
-                }
-                metrics::counter!("tribune_report_lease_changes_total", "change" => "handed_over").increment(1);
-                self.held = None;
+            Lease::Renewed { token } if self.held.as_ref().is_some_and(|held| held.token == token) => None,
+            Lease::Renewed { token } => {
+                // The answer that granted it was lost, so the last sequence is unknown.
+                (self.known, self.held) = (self.known.max(token), None);
                 Some(token)
             }
-            Lease::Other { token, .. } => {
+            Lease::Other { token } => {
                 self.lose(token, "another node has the lease");
-                None
-            }
-            Lease::Free => {
-                self.lose(self.known, "the lease expired");
                 None
             }
         }

@@ -5,12 +5,12 @@
 //! - [`compute`]: computes a report from what the feed publishes; pure
 //! - [`freshness`]: at which age data is ok, degraded or down
 //! - [`cache`]: where reports and leases are kept
-//! - `share`: which node should write which symbol; `engine`: the loop that keeps reports current
+//! - `engine`: the loop that keeps reports current
 //! - `reader`: reads reports and lets their ages grow
 //! - [`markdown`]: a report as text
 //! - `template`, `citing`: one text and one citation record for all callers of the same report
 //! - `view`: the page of a report
-//! - `directory`: which symbols have reports; `service`: what the source and its tools share
+//! - `service`: what the source and its tools share: which symbols have reports, and reading one
 //! - [`source`], `tools`: reports as a source, and two tools
 //! - [`config`]: `[cache]` in the configuration, and [`build`]
 
@@ -20,7 +20,6 @@ pub mod cache;
 mod citing;
 pub mod compute;
 pub mod config;
-mod directory;
 mod engine;
 pub mod exchange;
 pub mod freshness;
@@ -29,7 +28,6 @@ mod metrics;
 pub mod model;
 mod reader;
 mod service;
-mod share;
 pub mod source;
 mod template;
 #[cfg(test)]

@@ -3,276 +3,118 @@
 use std::fmt::Display;
 
 use serde_json::{Value, json};
-use tribune_page::parts::signed;
 
-use super::model::{Component, IngestionStatus, Level, Report};
+use super::model::{IngestionStatus, Report, Section};
 
 /// Levels shown per side.
 const SHOWN_LEVELS: usize = 5;
 
-/// The figures of each section that may be null, as the JSON names them.
-const NULLABLE: [&str; 8] = [
-    "last_price change_24h_pct high_24h low_24h volume_24h quote_volume_24h",
-    "best_bid best_ask spread_bps mid_price micro_price depth depth.imbalance",
-    "flow flow.orders_per_sec",
-    "liquidity.walls",
-    "liquidity.vacuums",
-    "liquidity.volume_profile",
-    "anomalies",
-    "health health.score",
+/// The heading and the fields of each section, in the order of [`super::model::Sections::all`].
+const PARTS: [(&str, &str); 8] = [
+    ("Price", "last_price change_24h_pct high_24h low_24h volume_24h quote_volume_24h"),
+    ("Order book", "best_bid best_ask spread_bps mid_price micro_price depth"),
+    ("Order flow", "flow"),
+    ("Walls", "liquidity/walls"),
+    ("Liquidity vacuums", "liquidity/vacuums"),
+    ("Volume profile", "liquidity/volume_profile"),
+    ("Anomalies", "anomalies"),
+    ("Health", "health"),
 ];
 
-/// Headings and short lines, no tables, so that it also reads well as plain text. Every figure is in the JSON too.
+/// Headings and short lines, no tables, so that it also reads well as plain text. Names and figures are the JSON's.
 pub fn render(report: &Report) -> String {
-    let text = Text(report);
-    let sections = [
-        text.head(),
-        text.price(),
-        text.best_prices(),
-        text.depth(),
-        text.flow(),
-        text.liquidity(),
-        text.anomalies(),
-        text.health(),
-        text.times(),
-        text.gaps(),
-    ];
+    let mut lines = head(report);
+    let json = json!(report);
+    for ((_, section), (heading, fields)) in report.sections.all().into_iter().zip(PARTS) {
+        lines.extend([String::new(), format!("## {heading}")]);
+        for field in fields.split(' ') {
+            let value = json.pointer(&format!("/{field}")).unwrap_or(&Value::Null);
+            list(field.rsplit('/').next().unwrap_or(field), value, "", &mut lines);
+        }
+        lines.push(about(section));
+    }
     // One line, whatever it contains: text from the exchange must not start a line of ours.
     let one_line = |line: String| line.replace(char::is_control, " ") + "\n";
-    sections.into_iter().flatten().map(one_line).collect()
+    lines.extend([String::new(), format!("Written by {}.", in_one_line(&json["writer"]))]);
+    lines.into_iter().map(one_line).collect()
 }
 
-/// The lines of each part.
-struct Text<'a>(&'a Report);
-
-impl Text<'_> {
-    fn base(&self, amount: Option<impl Display>) -> String {
-        with_unit(amount, &self.0.base_asset)
+fn head(report: &Report) -> Vec<String> {
+    let age = report.data_age_ms;
+    let (base, quote, venue) = (&report.base_asset, &report.quote_asset, &report.venue);
+    let mut lines = vec![format!("# {} market report", report.symbol), String::new()];
+    lines.extend(report.simulated.as_ref().map(|label| format!("{label}.")));
+    if report.ingestion.status != IngestionStatus::Ok {
+        let status = word(&report.ingestion.status);
+        let reason = report.ingestion.reason.as_deref().unwrap_or("no reason is known");
+        let seconds = age as f64 / 1000.0;
+        lines.push(format!("STALE ({status}): {reason}; the data are {seconds:.1} s old."));
     }
-
-    fn quote(&self, amount: Option<impl Display>) -> String {
-        with_unit(amount, &self.0.quote_asset)
-    }
-
-    fn level(&self, level: Option<Level>) -> String {
-        level.map_or_else(unknown, |level| {
-            format!("{} for {}", self.quote(Some(level.price)), self.base(Some(level.qty)))
-        })
-    }
-
-    fn head(&self) -> Vec<String> {
-        let report = self.0;
-        let age = report.data_age_ms;
-        let label = report.simulated.as_ref().map(|label| format!("{label}."));
-        let stale = (report.ingestion.status != IngestionStatus::Ok).then(|| {
-            let status = word(&report.ingestion.status);
-            let reason = report.ingestion.reason.as_deref().unwrap_or("no reason is known");
-            let seconds = age as f64 / 1000.0;
-            format!("STALE ({status}): {reason}; the data are {seconds:.1} s old.")
-        });
-        let title = format!("# {} market report", report.symbol);
-        let (pair, venue) = (format!("{}/{}", report.base_asset, report.quote_asset), &report.venue);
-        let of = format!("{pair} on {venue}, as of {}, data {age} ms old.", report.generated_at);
-        [title, String::new()].into_iter().chain(label).chain(stale).chain([of]).collect()
-    }
-
-    fn price(&self) -> Vec<String> {
-        let report = self.0;
-        let change = report.change_24h_pct.map(|change| signed(&change.to_string()));
-        let (volume, worth) = (self.base(report.volume_24h), self.quote(report.quote_volume_24h));
-        under(
-            "Price",
-            vec![
-                format!("- Last price: {}", self.quote(report.last_price)),
-                format!("- 24 h change: {}", with_unit(change, "%")),
-                format!("- 24 h high: {}", self.quote(report.high_24h)),
-                format!("- 24 h low: {}", self.quote(report.low_24h)),
-                format!("- 24 h volume: {volume}, worth {worth}"),
-            ],
-        )
-    }
-
-    fn best_prices(&self) -> Vec<String> {
-        let report = self.0;
-        under(
-            "Best prices",
-            vec![
-                format!("- Best bid: {}", self.level(report.best_bid)),
-                format!("- Best ask: {}", self.level(report.best_ask)),
-                format!("- Spread: {}", with_unit(report.spread_bps, "bps of mid")),
-                format!("- Mid price: {}", self.quote(report.mid_price)),
-                format!("- Micro price: {}", self.quote(report.micro_price)),
-            ],
-        )
-    }
-
-    fn depth(&self) -> Vec<String> {
-        let lines = self.0.depth.as_ref().map(|depth| {
-            let side = |side: &str, levels: &[Level], total| {
-                let total = self.base(Some(total));
-                let mut lines = vec![format!("- Best {} {side} levels: {total} in all", levels.len())];
-                let shown = levels.iter().take(SHOWN_LEVELS);
-                lines.extend(shown.map(|level| format!("  - {}", self.level(Some(*level)))));
-                lines
-            };
-            let mut lines = side("bid", &depth.bids, depth.total_bid_qty);
-            lines.extend(side("ask", &depth.asks, depth.total_ask_qty));
-            let imbalance = with_unit(depth.imbalance, "(-1 all asks, 1 all bids)");
-            lines.push(format!("- Imbalance: {imbalance}"));
-            lines.push(format!("- After update: {}", depth.last_update_id));
-            lines
-        });
-        under("Depth", lines.unwrap_or_else(unknown_list))
-    }
-
-    fn flow(&self) -> Vec<String> {
-        let lines = self.0.flow.as_ref().map(|flow| {
-            let base = |amount| self.base(Some(amount));
-            let (bought, sold, net) = (base(flow.buy_volume), base(flow.sell_volume), base(flow.net_flow));
-            let rate = with_unit(flow.orders_per_sec, "a second in the last 10 s");
-            let extent = if flow.complete { "Every" } else { "Not every" };
-            vec![
-                format!("- Last {} s: bought {bought}, sold {sold}, net {net}", flow.window_sec),
-                format!("- Trades: {}; {rate}", flow.trade_count),
-                format!("- {extent} trade of the window was seen"),
-            ]
-        });
-        under("Trade flow", lines.unwrap_or_else(unknown_list))
-    }
-
-    fn liquidity(&self) -> Vec<String> {
-        let liquidity = &self.0.liquidity;
-        let mut lines = listed("Walls", liquidity.walls.as_deref(), |wall| {
-            let (price, qty) = (wall.price, wall.qty);
-            let level = self.level(Some(Level { price, qty }));
-            format!("{}, {level}: {}", word(&wall.side), wall.severity.as_str())
-        });
-        lines.extend(listed("Vacuums", liquidity.vacuums.as_deref(), |vacuum| {
-            let (to, severity) = (self.quote(Some(vacuum.to)), vacuum.severity.as_str());
-            format!("{} to {to}: {severity}", vacuum.from)
-        }));
-        match &liquidity.volume_profile {
-            None => lines.push("- Volume profile: unknown".to_owned()),
-            Some(profile) => {
-                let (trades, coverage) = (profile.trade_count, or_unknown(profile.coverage));
-                lines.extend([
-                    format!("- Volume profile of {} s:", profile.window_sec),
-                    format!("  - Most traded (POC): {}", self.quote(Some(profile.poc))),
-                    format!("  - Value area high (VAH): {}", self.quote(Some(profile.vah))),
-                    format!("  - Value area low (VAL): {}", self.quote(Some(profile.val))),
-                    format!("  - Trades: {trades}; share of the window known: {coverage}"),
-                ]);
-            }
-        }
-        under("Liquidity", lines)
-    }
-
-    fn anomalies(&self) -> Vec<String> {
-        let lines = match self.0.anomalies.as_deref() {
-            None => unknown_list(),
-            Some([]) => vec!["- none found".to_owned()],
-            Some(found) => {
-                found.iter().map(|one| format!("- {} ({}): {}", one.kind, one.severity.as_str(), one.note)).collect()
-            }
-        };
-        under("Anomalies", lines)
-    }
-
-    fn health(&self) -> Vec<String> {
-        let lines = self.0.health.as_ref().map(|health| {
-            let score = with_unit(health.score, "of 100");
-            let mut lines = vec![format!("- Score: {score}, over {} of the weights", health.weights_used)];
-            lines.extend(health.components.iter().flat_map(component));
-            lines.push(format!("- Note: {}", health.note));
-            lines
-        });
-        under("Health", lines.unwrap_or_else(unknown_list))
-    }
-
-    fn times(&self) -> Vec<String> {
-        let report = self.0;
-        let update = or_unknown(report.ingestion.last_update.as_deref());
-        let mut lines = vec![format!("- Last update: {update}"), format!("- Report written: {}", report.updated_at)];
-        for (name, section) in report.sections.all() {
-            let computed = or_unknown(section.computed_at.as_deref());
-            let time = or_unknown(section.exchange_time.as_deref());
-            let age = section.age_ms.map(|age| format!("{age} ms old"));
-            let age = age.as_deref().unwrap_or("age unknown");
-            lines.push(format!("- {name}: computed {computed}, exchange time {time}, {age}"));
-        }
-        under("Times", lines)
-    }
-
-    /// Which figures are null, and the reasons in their sections.
-    fn gaps(&self) -> Vec<String> {
-        let json = json!(self.0);
-        let is_null = |name: &str| json.pointer(&format!("/{}", name.replace('.', "/"))) == Some(&Value::Null);
-        let mut lines = Vec::new();
-        for ((name, section), figures) in self.0.sections.all().into_iter().zip(NULLABLE) {
-            let nulls: Vec<&str> = figures.split(' ').filter(|name| is_null(name)).collect();
-            let reason = section.reason.as_deref();
-            let figures = match nulls.as_slice() {
-                [] => String::new(),
-                nulls => format!(" ({})", nulls.join(", ")),
-            };
-            if reason.is_some() || !nulls.is_empty() {
-                lines.push(format!("- {name}{figures}: {}", reason.unwrap_or("no reason is known")));
-            }
-        }
-        if lines.is_empty() {
-            return lines;
-        }
-        under("Not known, and why", lines)
-    }
-}
-
-fn under(heading: &str, lines: Vec<String>) -> Vec<String> {
-    [String::new(), format!("## {heading}")].into_iter().chain(lines).collect()
-}
-
-fn listed<T>(what: &str, found: Option<&[T]>, written: impl Fn(&T) -> String) -> Vec<String> {
-    match found {
-        None => vec![format!("- {what}: unknown")],
-        Some([]) => vec![format!("- {what}: none")],
-        Some(found) => {
-            let items = found.iter().map(|one| format!("  - {}", written(one)));
-            [format!("- {what}:")].into_iter().chain(items).collect()
-        }
-    }
-}
-
-fn component(part: &Component) -> Vec<String> {
-    let score = with_unit(part.score, "of 100");
-    let input = with_unit(part.input, &format!("({})", part.input_unit));
-    let mut lines = vec![
-        format!("- {}: {score}, weight {}", part.name, part.weight),
-        format!("  - Input: {input}"),
-        format!("  - Mapping: {}", part.mapping),
-    ];
-    lines.extend(part.contribution.map(|points| format!("  - Adds {points} to the score")));
-    lines.extend(part.reason.as_ref().map(|reason| format!("  - Note: {reason}")));
+    let (written, update) = (&report.generated_at, or_unknown(report.ingestion.last_update.as_deref()));
+    lines.push(format!("{base}/{quote} on {venue}, as of {written}, data {age} ms old, last update {update}."));
+    lines.push(format!("Prices are in {quote}, quantities in {base}."));
     lines
 }
 
-fn unknown() -> String {
-    "unknown".to_owned()
+/// How old a section is, and what is missing in it.
+fn about(section: &Section) -> String {
+    let computed = or_unknown(section.computed_at.as_deref());
+    let time = or_unknown(section.exchange_time.as_deref());
+    let age = section.age_ms.map_or_else(|| "age unknown".to_owned(), |age| format!("{age} ms old"));
+    let reason = section.reason.as_ref().map_or_else(String::new, |reason| format!("; {reason}"));
+    format!("- computed {computed}, exchange time {time}, {age}{reason}")
 }
 
-fn unknown_list() -> Vec<String> {
-    vec!["- unknown".to_owned()]
+/// One line for each figure; a list has one for each element.
+fn list(name: &str, value: &Value, indent: &str, lines: &mut Vec<String>) {
+    let name = name.replace('_', " ");
+    match value {
+        Value::Object(fields) if short(value).is_none() => {
+            lines.push(format!("{indent}- {name}:"));
+            for (name, value) in fields {
+                list(name, value, &format!("{indent}  "), lines);
+            }
+        }
+        Value::Array(elements) if !elements.is_empty() => {
+            lines.push(format!("{indent}- {name}:"));
+            let levels = elements.iter().take_while(|element| short(element).is_some()).skip(SHOWN_LEVELS).count();
+            let shown = elements.iter().take(elements.len() - levels);
+            lines.extend(shown.map(|element| format!("{indent}  - {}", in_one_line(element))));
+            if levels > 0 {
+                lines.push(format!("{indent}  - and {levels} more levels"));
+            }
+        }
+        value => lines.push(format!("{indent}- {name}: {}", in_one_line(value))),
+    }
+}
+
+fn in_one_line(value: &Value) -> String {
+    let named = |(name, value): (&String, &Value)| format!("{} {}", name.replace('_', " "), in_one_line(value));
+    match value {
+        Value::Null => "unknown".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(elements) if elements.is_empty() => "none".to_owned(),
+        Value::Object(fields) => {
+            let told = fields.iter().filter(|(name, value)| *name != "reason" || !value.is_null());
+            short(value).unwrap_or_else(|| told.map(named).collect::<Vec<_>>().join(", "))
+        }
+        value => value.to_string(),
+    }
+}
+
+/// A level of the book.
+fn short(value: &Value) -> Option<String> {
+    let fields = value.as_object().filter(|fields| fields.len() == 2)?;
+    Some(format!("{} for {}", fields.get("price")?.as_str()?, fields.get("qty")?.as_str()?))
 }
 
 fn or_unknown(value: Option<impl Display>) -> String {
-    value.map_or_else(unknown, |value| value.to_string())
-}
-
-fn with_unit(value: Option<impl Display>, unit: &str) -> String {
-    value.map_or_else(unknown, |value| format!("{value} {unit}"))
+    value.map_or_else(|| "unknown".to_owned(), |value| value.to_string())
 }
 
 /// A value as the JSON writes it.
 fn word(value: &impl serde::Serialize) -> String {
-    json!(value).as_str().map_or_else(unknown, str::to_owned)
+    in_one_line(&json!(value))
 }
 
 /// One line for a search result.

@@ -160,16 +160,13 @@ mod tests {
         async fn indexed(&self) -> Result<Vec<Indexed>, Unavailable> {
             Ok(Vec::new())
         }
-        async fn nodes(&self, _: Option<&NodeId>) -> Result<Vec<NodeId>, Unavailable> {
-            Ok(Vec::new())
-        }
         async fn claim(&self, _: &NodeId, _: &[Claim]) -> Result<Vec<Lease>, Unavailable> {
             Ok(Vec::new())
         }
         async fn write(&self, _: &[Write]) -> Result<Vec<Written>, Unavailable> {
             Ok(Vec::new())
         }
-        async fn release(&self, _: &NodeId, _: &[(Arc<str>, Token)], _: bool) -> Result<(), Unavailable> {
+        async fn release(&self, _: &NodeId, _: &[(Arc<str>, Token)]) -> Result<(), Unavailable> {
             Ok(())
         }
         fn place(&self) -> &str {

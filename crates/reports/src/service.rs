@@ -1,24 +1,27 @@
-//! What the source and its tools share: reading a report, or saying why there is none.
+//! What the source and its tools share: which symbols have reports, and reading one or saying why there is none.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
-use tribune_binance::model::SymbolStatus;
+use tokio::sync::watch;
+use tribune_binance::model::Symbol;
 use tribune_citations::records::Records;
 use tribune_core::wire::clip;
 use tribune_core::{Clock, Error, Result};
 
-use super::cache::ReportCache;
+use super::cache::{Indexed, ReportCache, Unavailable};
 use super::citing::Citing;
-use super::directory::{Directory, Listing};
 use super::engine::WritingTrouble;
-use super::exchange::{Exchange, Names};
+use super::exchange::{Exchange, Names, Symbols};
 use super::reader::{AgedReport, Reader};
 
 /// Symbols that an error names.
 const MAX_NAMED: usize = 50;
+/// How often the cache is asked which symbols have reports.
+const REFRESH: Duration = Duration::from_secs(1);
 /// A process younger than this may still be computing its first reports, so callers wait for them.
 const STARTUP: Duration = Duration::from_secs(6);
 /// How long a caller waits for the first report of a symbol.
@@ -30,15 +33,32 @@ const POLL: Duration = Duration::from_millis(50);
 pub(super) struct Reports {
     pub(super) reader: Reader,
     pub(super) cache: Arc<dyn ReportCache>,
-    pub(super) directory: Directory,
     pub(super) citing: Citing,
     /// The exchange that this process follows, if it does.
     pub(super) exchange: Option<Arc<dyn Exchange>>,
     pub(super) names: Arc<dyn Names>,
     /// What keeps the engine of this process from writing.
     pub(super) trouble: Arc<WritingTrouble>,
+    directory: watch::Sender<Directory>,
+    /// Grows when the listing changes.
+    revision: AtomicU64,
     started: OnceLock<Instant>,
     clock: Arc<dyn Clock>,
+}
+
+/// What the cache said last.
+#[derive(Clone, Default)]
+pub(super) struct Directory {
+    pub(super) listing: Option<Arc<Listing>>,
+    /// Why the last refresh failed. The last listing is most likely still true then.
+    pub(super) trouble: Option<Unavailable>,
+}
+
+/// The symbols that have reports.
+pub(super) struct Listing {
+    pub(super) symbols: Vec<Arc<str>>,
+    /// For searches by name.
+    pub(super) table: Arc<dyn Symbols>,
 }
 
 impl Reports {
@@ -52,19 +72,47 @@ impl Reports {
         Self {
             reader: Reader::new(cache.clone(), clock.clone()),
             cache,
-            directory: Directory::new(names.clone()),
             citing: Citing::new(records),
             exchange,
             names,
             trouble: Arc::default(),
+            directory: watch::Sender::default(),
+            revision: AtomicU64::default(),
             started: OnceLock::new(),
             clock,
         }
     }
 
-    /// The source runs: its first reports may come any moment.
-    pub(super) fn note_start(&self) {
+    pub(super) fn directory(&self) -> Directory {
+        self.directory.borrow().clone()
+    }
+
+    pub(super) fn revision(&self) -> u64 {
+        self.revision.load(Ordering::Relaxed)
+    }
+
+    /// Asks the cache again and again which symbols have reports, until it is dropped.
+    pub(super) async fn follow(&self) {
+        // The source runs: its first reports may come any moment.
         self.started.get_or_init(|| self.clock.monotonic());
+        loop {
+            match self.cache.indexed().await {
+                Ok(indexed) => self.update(indexed),
+                Err(why) => self.directory.send_modify(|directory| directory.trouble = Some(why)),
+            }
+            tokio::time::sleep(REFRESH).await;
+        }
+    }
+
+    fn update(&self, indexed: Vec<Indexed>) {
+        let symbols: Vec<Arc<str>> = indexed.iter().map(|indexed| indexed.symbol.clone()).collect();
+        let known = self.directory().listing.filter(|listing| listing.symbols == symbols);
+        let listing = known.unwrap_or_else(|| {
+            self.revision.fetch_add(1, Ordering::Relaxed);
+            let named = indexed.into_iter().map(|of| Symbol::named(of.symbol, of.base, of.quote));
+            Arc::new(Listing { symbols, table: self.names.index(named.collect()) })
+        });
+        self.directory.send_replace(Directory { listing: Some(listing), trouble: None });
     }
 
     pub(super) fn today(&self) -> Date {
@@ -78,41 +126,43 @@ impl Reports {
         self.started.get().map(left).unwrap_or_default()
     }
 
-    pub(super) fn is_starting(&self) -> bool {
-        !self.startup_left().is_zero()
+    /// The exchange, if this process has just started and its first reports may still come.
+    fn starting(&self) -> Option<&Arc<dyn Exchange>> {
+        self.exchange.as_ref().filter(|exchange| exchange.is_to_track() && !self.startup_left().is_zero())
     }
 
     /// A symbol as the exchange writes it.
     pub(super) fn spell(&self, text: &str) -> String {
         let exchange = self.exchange.as_ref().and_then(|exchange| exchange.known_symbols());
-        let table = exchange.or_else(|| Some(self.directory.listing()?.table.clone()));
+        let table = exchange.or_else(|| Some(self.directory().listing?.table.clone()));
         table.map_or_else(|| text.trim().to_uppercase(), |table| table.spelled(text))
     }
 
-    async fn first_listing(&self) -> Result<Arc<Listing>> {
-        Ok(self.directory.wait(WAIT_FOR_LISTING, |_| true).await?)
+    /// The listing, as soon as it is enough; does not wait while the cache does not answer.
+    async fn wait(&self, patience: Duration, is_enough: fn(&Listing) -> bool) -> Result<Arc<Listing>> {
+        let is_over = |state: &Directory| state.trouble.is_some() || state.listing.as_deref().is_some_and(is_enough);
+        let mut changes = self.directory.subscribe();
+        let _ = tokio::time::timeout(patience, changes.wait_for(is_over)).await;
+        let Directory { listing, trouble } = self.directory();
+        let pending = || Unavailable("Tribune is still looking up which symbols have reports".to_owned());
+        Ok(listing.ok_or_else(|| trouble.unwrap_or_else(pending))?)
     }
 
     /// The symbols that have reports. A process that has just started waits for its first ones.
     pub(super) async fn listing(&self) -> Result<Arc<Listing>> {
-        let listing = self.first_listing().await?;
-        let tracks = self.exchange.as_ref().is_some_and(|exchange| exchange.is_to_track());
-        if !listing.symbols.is_empty() || !tracks {
-            return Ok(listing);
+        let listing = self.wait(WAIT_FOR_LISTING, |_| true).await?;
+        match self.starting() {
+            Some(_) => self.wait(self.startup_left(), |listing| !listing.symbols.is_empty()).await,
+            None => Ok(listing),
         }
-        let has_symbols = |listing: &Listing| !listing.symbols.is_empty();
-        Ok(self.directory.wait(self.startup_left(), has_symbols).await?)
     }
 
     /// The same for a search; only a query that names a market waits.
     pub(super) async fn listing_for(&self, query: &str) -> Result<Arc<Listing>> {
-        let listing = self.first_listing().await?;
-        let exchange = self.exchange.as_ref().filter(|_| self.is_starting());
-        let Some(exchange) = exchange.filter(|_| listing.symbols.is_empty()) else {
-            return Ok(listing);
-        };
-        let table = exchange.symbols().await;
-        if table.is_ok_and(|table| !table.search(query, 1, self.today()).is_empty()) {
+        let listing = self.wait(WAIT_FOR_LISTING, |_| true).await?;
+        if let Some(exchange) = self.starting().filter(|_| listing.symbols.is_empty())
+            && exchange.symbols().await.is_ok_and(|table| !table.search(query, 1, self.today()).is_empty())
+        {
             return self.listing().await;
         }
         Ok(listing)
@@ -125,8 +175,7 @@ impl Reports {
                 metrics::histogram!("tribune_report_age_seconds").record(report.age().as_secs_f64());
                 return Ok(report);
             }
-            let is_tracked = |exchange: &Arc<dyn Exchange>| exchange.is_to_be_tracked(symbol);
-            let is_expected = self.is_starting() && self.exchange.as_ref().is_some_and(is_tracked);
+            let is_expected = self.starting().is_some_and(|exchange| exchange.is_to_be_tracked(symbol));
             if !is_expected || tokio::time::Instant::now() >= deadline {
                 return Err(self.why_no_report(symbol).await);
             }
@@ -136,7 +185,7 @@ impl Reports {
 
     /// Why there is no report of a symbol, and what to do.
     async fn why_no_report(&self, symbol: &Arc<str>) -> Error {
-        if let Some(exchange) = self.exchange.as_ref().filter(|_| self.is_starting()) {
+        if let Some(exchange) = self.starting() {
             // The error lists other symbols, so both must be known.
             let _ = exchange.symbols().await;
             let _ = self.listing().await;
@@ -151,12 +200,17 @@ impl Reports {
                 known.age.as_secs()
             ));
         }
-        let names: Vec<&str> = indexed.iter().map(|indexed| &*indexed.symbol).collect();
-        let (why, known) = (self.why_not_indexed(symbol), name_symbols(&names));
+        let names: Vec<&str> = indexed.iter().take(MAX_NAMED).map(|indexed| &*indexed.symbol).collect();
+        let known = match (names.join(", "), indexed.len().saturating_sub(MAX_NAMED)) {
+            (names, _) if names.is_empty() => "No symbol is indexed yet.".to_owned(),
+            (names, 0) => format!("Indexed: {names}."),
+            (names, more) => format!("Indexed: {names} and {more} more (market_overview lists all)."),
+        };
         let remedy = match self.exchange {
             Some(_) => "and restart. For single figures of any other symbol there are the binance_ tools",
             None => "of the nodes that write reports",
         };
+        let why = self.why_not_indexed(symbol);
         Error::not_found(format!(
             "symbol_not_indexed: {why}. {known} To add one, put it into `symbols` of [market] in the configuration {remedy}."
         ))
@@ -164,21 +218,17 @@ impl Reports {
 
     fn why_not_indexed(&self, symbol: &str) -> String {
         let name = clip(symbol, 40);
-        let Some(exchange) = &self.exchange else {
-            return format!("there are no reports of {name}");
-        };
-        let listed = exchange.known_symbols().map(|table| table.lookup(symbol));
-        match listed {
-            Some(None) => format!("there is no symbol {name} on the exchange, so there are no reports of it"),
-            Some(Some(symbol)) if symbol.status != SymbolStatus::Trading => {
-                let status = &symbol.status_text;
-                format!("{name} is listed but not traded now (status {status}), so there are no reports of it")
-            }
-            _ if exchange.is_to_be_tracked(symbol) => {
+        let exchange = self.exchange.as_ref();
+        let table = exchange.and_then(|exchange| exchange.known_symbols());
+        if table.is_some_and(|table| table.lookup(symbol).is_none()) {
+            return format!("there is no symbol {name} on the exchange, so there are no reports of it");
+        }
+        match exchange.filter(|exchange| exchange.is_to_be_tracked(symbol)) {
+            Some(exchange) => {
                 let trouble = self.writing_trouble(&**exchange, "the first one is");
                 format!("{name} is to have reports and has none yet: {trouble}")
             }
-            _ => format!("{name} is not among the symbols that have reports"),
+            None => format!("{name} is not among the symbols that have reports"),
         }
     }
 
@@ -201,18 +251,6 @@ impl Reports {
     }
 }
 
-fn name_symbols(names: &[&str]) -> String {
-    match names {
-        [] => "No symbol is indexed yet.".to_owned(),
-        names if names.len() <= MAX_NAMED => format!("Indexed: {}.", names.join(", ")),
-        names => format!(
-            "Indexed: {} and {} more (market_overview lists all).",
-            names[..MAX_NAMED].join(", "),
-            names.len() - MAX_NAMED
-        ),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,12 +265,13 @@ mod tests {
         let records = Records::new(None, Links::new("http://tribune.test"));
         let cache = Arc::new(MemoryCache::new(clock.clone()));
         let reports = Reports::new(cache, records, Arc::new(fixture::FewNames), None, clock.clone());
-        assert!(!reports.is_starting(), "it does not run yet");
-        reports.note_start();
-        assert!(reports.is_starting());
+        let run = async || tokio::time::timeout(Duration::ZERO, reports.follow()).await.expect_err("it follows on");
+        assert!(reports.startup_left().is_zero(), "it does not run yet");
+        run().await;
+        assert!(!reports.startup_left().is_zero());
         clock.advance_ms(6_000);
-        assert!(!reports.is_starting());
-        reports.note_start();
-        assert!(!reports.is_starting(), "a restarted task is no new process");
+        assert!(reports.startup_left().is_zero());
+        run().await;
+        assert!(reports.startup_left().is_zero(), "a restarted task is no new process");
     }
 }

@@ -159,7 +159,7 @@ impl Source for ReportsSource {
     }
 
     fn facts(&self) -> SourceFacts {
-        let listing = self.reports.directory.listing();
+        let listing = self.reports.directory().listing;
         let exchange = self.reports.exchange.as_ref();
         let simulated = exchange.is_some_and(|exchange| exchange.simulated().is_some());
         let example = listing.as_ref().and_then(|listing| listing.symbols.first().cloned());
@@ -181,8 +181,8 @@ impl Source for ReportsSource {
 
     /// A cache that does not answer must not take the other sources with it.
     fn status(&self) -> SourceStatus {
-        let directory = &self.reports.directory;
-        if let Some(trouble) = directory.trouble() {
+        let directory = self.reports.directory();
+        if let Some(trouble) = directory.trouble {
             return SourceStatus::Degraded(format!("backend_unavailable: {trouble}"));
         }
         if let Some(trouble) = self.reports.trouble.borrow().clone() {
@@ -190,7 +190,7 @@ impl Source for ReportsSource {
         }
         let is_well = |exchange: &Arc<dyn Exchange>| exchange.is_to_track() && exchange.current_trouble().is_none();
         let expects_reports = self.reports.exchange.as_ref().is_some_and(is_well);
-        match directory.listing() {
+        match directory.listing {
             None => SourceStatus::Unready("looking up which symbols have reports".to_owned()),
             Some(listing) if listing.symbols.is_empty() && expects_reports => {
                 SourceStatus::Unready("the first reports are being computed".to_owned())
@@ -204,15 +204,14 @@ impl Source for ReportsSource {
     }
 
     fn revision(&self) -> u64 {
-        self.reports.directory.revision()
+        self.reports.revision()
     }
 
     /// Follows which symbols have reports, and writes those of the exchange. A stop gives the leases up, so that other
     /// nodes can take over at once.
     async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<()> {
         let reports = &self.reports;
-        reports.note_start();
-        let follow = stop.run_until_cancelled(reports.directory.follow(&*reports.cache));
+        let follow = stop.run_until_cancelled(reports.follow());
         let write = async {
             if let (Some(exchange), Some(node)) = (&reports.exchange, &self.node) {
                 let (cache, trouble) = (reports.cache.clone(), reports.trouble.clone());

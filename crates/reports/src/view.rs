@@ -6,7 +6,6 @@ mod tests;
 
 use std::fmt::Display;
 
-use jiff::Timestamp;
 use rust_decimal::Decimal;
 use serde::Deserialize as _;
 use tribune_core::Document;
@@ -134,12 +133,6 @@ fn spread(bps: Option<f64>, why: &str) -> Figure {
 fn rounded(value: f64) -> String {
     let exact = Decimal::try_from(value).map(|value| value.round_dp(RATIO_PLACES).normalize().to_string());
     exact.unwrap_or_else(|_| value.to_string())
-}
-
-/// A time of a report as `2026-01-02 03:04:05.678`, in UTC.
-fn time(written: &str) -> String {
-    let time = written.parse::<Timestamp>();
-    time.map_or_else(|_| written.to_owned(), |time| time.strftime("%Y-%m-%d %H:%M:%S%.3f").to_string())
 }
 
 fn count(label: &str, value: impl Display) -> Figure {

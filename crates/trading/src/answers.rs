@@ -1,12 +1,9 @@
 //! The exchange's answers about an account and its orders.
 
-use std::sync::Arc;
-
-use futures::future::{BoxFuture, Shared};
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
-use tribune_core::{Clock, Error, JsonObject};
+use tribune_core::{Clock, JsonObject};
 
 use super::order::OrderName;
 use tribune_binance::model::Millis;
@@ -58,33 +55,10 @@ pub(super) struct OrderState {
 }
 
 impl OrderState {
-    /// A note for an accepted order that ended without being filled.
-    pub(super) fn caveat(&self) -> Option<String> {
-        let is_over = self.status.starts_with("EXPIRED") || self.status == "REJECTED";
-        is_over.then(|| {
-            let (status, filled, whole) = (&self.status, self.executed_quantity, self.quantity);
-            format!("the order is {status}: {filled} of {whole} was filled, and no more will be")
-        })
-    }
-
     pub(super) fn names(&self) -> [OrderName; 2] {
         [OrderName::Client(self.client_order_id.clone()), OrderName::Number(self.order_id)]
     }
 }
-
-/// What became of a change of the account.
-#[derive(Debug, Clone)]
-pub(super) struct Changed {
-    pub(super) order: Stamped<OrderState>,
-    /// The exchange accepted it, but the journal could not be written.
-    pub(super) journal_failed: bool,
-}
-
-/// The outcome of a change, shared by all callers.
-pub(super) type Settled = std::result::Result<Arc<Changed>, Arc<Error>>;
-
-/// A change that is being sent or has been sent.
-pub(super) type Sending = Shared<BoxFuture<'static, Settled>>;
 
 /// A trade of this account.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -137,6 +111,13 @@ pub(super) struct Account {
     pub(super) balances: Vec<Balance>,
     #[serde(default, deserialize_with = "known_millis", skip_serializing)]
     update_time: Option<Millis>,
+}
+
+/// What the API key may do.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+pub(super) struct Restrictions {
+    pub(super) enable_withdrawals: bool,
 }
 
 /// The answer of a tool: a value, and its times.
@@ -218,6 +199,10 @@ pub(super) fn orders(body: &[u8]) -> Decoded<Vec<OrderState>> {
 /// The exchange answers a test with an empty object.
 pub(super) fn tested(body: &[u8]) -> Decoded<()> {
     parse::<JsonObject>(body).map(|_| ((), None))
+}
+
+pub(super) fn restrictions(body: &[u8]) -> Decoded<Restrictions> {
+    Ok((parse(body)?, None))
 }
 
 pub(super) fn own_trades(body: &[u8]) -> Decoded<Vec<OwnTrade>> {

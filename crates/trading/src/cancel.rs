@@ -8,9 +8,10 @@ use serde_json::json;
 use tribune_binance::rest::{Endpoint, Method};
 use tribune_core::{CallContext, Result, ToolOutput, ToolSpec};
 
-use super::account::{Change, JOURNAL_FAILED, TradingAccount, copy};
+use super::account::{Change, TradingAccount};
 use super::answers::{self, OrderState};
 use super::entry::Action;
+use super::preview::random_name;
 use super::spec::{CHANGE, OneOrder, spec};
 use tribune_binance::rest::request::Request;
 use tribune_market_parts::exchange_error;
@@ -39,26 +40,17 @@ pub(super) async fn call(account: &Arc<TradingAccount>, wanted: OneOrder, cx: &C
     let order = wanted.name()?;
     let (parameter, value) = order.parameter();
     // A cancellation has its own id, so that two can be told apart.
-    let name = account.previews.random_name("tribune-")?;
+    let name = random_name("tribune-")?;
     let request = Request::new(Endpoint::Order)
         .symbol(&wanted.symbol)
         .map_err(exchange_error)?
         .with(parameter, &value)
         .with("newClientOrderId", &name);
-    let change = Change {
-        action: Action::Cancel,
-        method: Method::DELETE,
-        request,
-        read: answers::cancelled,
-        described: json!({"symbol": wanted.symbol, "cancellation": name}),
-        order,
-    };
-    let sending = account.start(change, cx);
-    let changed = sending.await.map_err(|error| copy(&error))?;
-    let answer = changed.order.clone().map(|order| Cancelled {
-        status: "cancelled",
-        order,
-        note: changed.journal_failed.then_some(JOURNAL_FAILED),
-    });
-    account.answer(answer, 1)
+    let described = json!({"symbol": wanted.symbol, "cancellation": name});
+    let intent = account.entry(Action::Cancel, order, described, cx);
+    account.journal.history.note(&intent, account.clock().monotonic(), false);
+    let change = Change { method: Method::DELETE, request, read: answers::cancelled, intent };
+    let changed = account.send(change).await?;
+    let note = changed.note;
+    account.answer(changed.order.map(|order| Cancelled { status: "cancelled", order, note }), 1)
 }

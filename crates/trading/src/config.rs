@@ -5,14 +5,17 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use tribune_binance::number::Notional;
-use tribune_binance::rest::{self, Governor, Rest};
+use tribune_binance::rest::{self, Governor, Rest, Signer};
+use tribune_core::environment::check_range;
 use tribune_core::{Environment, Error, Result, Secret, Tool};
 use tribune_market_parts::exchange_error;
 
-use crate::{MARKET_DATA_ONLY, Market, Settings, tools};
+use crate::account::TradingAccount;
+use crate::confirm::WaitingOrders;
+use crate::{Limits, Market, Settings, tool};
 
-/// Where accounts are while public data comes from [`MARKET_DATA_ONLY`].
-const ACCOUNTS: &str = "https://api.binance.com";
+/// The address for public data; it has no accounts.
+const MARKET_DATA_ONLY: &str = "https://data-api.binance.vision";
 
 /// `[market.trading]`.
 #[derive(Debug, Clone, Deserialize)]
@@ -22,9 +25,20 @@ pub struct Config {
     pub api_key: Option<String>,
     pub api_secret: Option<String>,
     pub max_order_notional: Option<String>,
+    /// Of all orders within 24 hours.
+    pub max_daily_notional: Option<String>,
+    pub max_orders_per_minute: Option<u32>,
+    pub confirm: Option<Confirm>,
     /// Empty for all.
     pub order_symbols: Vec<String>,
     pub order_quotes: Vec<String>,
+}
+
+/// Who must confirm an order, beside the caller's second call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Confirm {
+    Operator,
 }
 
 impl Default for Config {
@@ -34,6 +48,9 @@ impl Default for Config {
             api_key: None,
             api_secret: None,
             max_order_notional: None,
+            max_daily_notional: None,
+            max_orders_per_minute: None,
+            confirm: None,
             order_symbols: Vec::new(),
             order_quotes: ["USDT", "USDC", "FDUSD"].map(str::to_owned).to_vec(),
         }
@@ -41,31 +58,50 @@ impl Default for Config {
 }
 
 impl Config {
-    /// Finds settings that cannot be meant, without reading the secrets.
-    pub fn check(&self, config_dir: &Path) -> Result<()> {
+    /// Finds settings that cannot be meant, without reading the secrets. `rest_url` is as configured: real orders need an
+    /// exchange that somebody chose.
+    pub fn check(&self, rest_url: Option<&str>, config_dir: &Path) -> Result<()> {
         if !self.enabled {
             return Ok(());
         }
-        self.cap()?;
+        self.limits()?;
         secret("api_key", self.api_key.as_deref(), config_dir)?;
-        secret("api_secret", self.api_secret.as_deref(), config_dir).map(drop)
+        secret("api_secret", self.api_secret.as_deref(), config_dir)?;
+        match rest_url.map(|url| url.trim_end_matches('/')) {
+            Some(url) if url != MARKET_DATA_ONLY => Ok(()),
+            url => {
+                let lacks = url.map_or("market.rest_url", |_| "a market.rest_url that has accounts");
+                Err(Error::invalid_argument(format!(
+                    "market.trading.enabled = true needs {lacks}: write rest_url = \"https://api.binance.com\" in [market] to order at the exchange, or \"https://testnet.binance.vision\" to try it at its test network"
+                )))
+            }
+        }
     }
 
-    fn cap(&self) -> Result<Notional> {
-        let text = self.max_order_notional.as_deref().ok_or_else(|| {
+    fn limits(&self) -> Result<Limits> {
+        let order = amount("max_order_notional", self.max_order_notional.as_deref())?;
+        let order_notional = order.ok_or_else(|| {
             Error::invalid_argument(
                 "market.trading.enabled = true needs `max_order_notional`: the most that one order may be worth in its quote asset, such as \"50\"",
             )
         })?;
-        let refused =
-            |reason: &str| Error::invalid_argument(format!("market.trading.max_order_notional = \"{text}\": {reason}"));
-        // A number with a sign is refused as too small, not as unreadable.
-        let digits = text.trim_start_matches('-');
-        match Notional::parse(digits) {
-            Err(error) => Err(refused(&error.to_string())),
-            Ok(amount) if digits == text && amount > Notional::ZERO => Ok(amount),
-            Ok(_) => Err(refused("must be more than zero, such as \"50\"")),
+        if let Some(most) = self.max_orders_per_minute {
+            check_range("market.trading.max_orders_per_minute", most.into(), 1, 1_000)?;
         }
+        let daily_notional = amount("max_daily_notional", self.max_daily_notional.as_deref())?;
+        Ok(Limits { order_notional, daily_notional, orders_per_minute: self.max_orders_per_minute })
+    }
+}
+
+fn amount(name: &str, text: Option<&str>) -> Result<Option<Notional>> {
+    let Some(text) = text else { return Ok(None) };
+    let refused = |reason: &str| Error::invalid_argument(format!("market.trading.{name} = \"{text}\": {reason}"));
+    // A number with a sign is refused as too small, not as unreadable.
+    let digits = text.trim_start_matches('-');
+    match Notional::parse(digits) {
+        Err(error) => Err(refused(&error.to_string())),
+        Ok(amount) if digits == text && amount > Notional::ZERO => Ok(Some(amount)),
+        Ok(_) => Err(refused("must be more than zero, such as \"50\"")),
     }
 }
 
@@ -86,25 +122,38 @@ pub fn build(
     if !config.enabled {
         return Ok(Vec::new());
     }
+    config.check(Some(rest_url), &environment.config_dir)?;
     let read = |name: &str, text: &Option<String>| {
         secret(name, text.as_deref(), &environment.config_dir)?.read(&format!("market.trading.{name}"))
     };
     let upper = |names: &[String]| -> Vec<String> { names.iter().map(|name| name.to_uppercase()).collect() };
     let settings = Settings {
-        api_key: read("api_key", &config.api_key)?,
-        api_secret: read("api_secret", &config.api_secret)?,
-        max_order_notional: config.cap()?,
+        limits: config.limits()?,
+        waiting: config.confirm.map(|Confirm::Operator| WaitingOrders::new(&environment.data_dir)),
         quote_assets: upper(&config.order_quotes),
         symbols: (!config.order_symbols.is_empty()).then(|| upper(&config.order_symbols)),
         journal: environment.data_dir.join("orders.jsonl"),
+        stop_file: environment.data_dir.join("stop-orders"),
     };
-    let is_public = rest_url.strip_prefix("https://") == Some(MARKET_DATA_ONLY);
-    let rest = rest::Settings {
-        base_url: if is_public { ACCOUNTS } else { rest_url }.to_owned(),
-        ..rest::Settings::default()
-    };
+    let signer = Signer::new(&read("api_key", &config.api_key)?, &read("api_secret", &config.api_secret)?);
+    let rest = rest::Settings { base_url: rest_url.to_owned(), ..rest::Settings::default() };
     let rest = Rest::governed(rest, governor, environment.clock.clone()).map_err(exchange_error)?;
-    tools(settings, rest.for_orders(), market)
+    tools(settings, signer.map_err(exchange_error)?, rest.for_orders(), market)
+}
+
+/// The seven tools.
+pub(crate) fn tools(
+    settings: Settings,
+    signer: Signer,
+    rest: Rest,
+    market: Arc<dyn Market>,
+) -> Result<Vec<Arc<dyn Tool>>> {
+    if !rest.is_private() {
+        return Err(Error::invalid_argument(
+            "[market.trading] needs an encrypted connection: market.rest_url must begin with https://",
+        ));
+    }
+    Ok(tool::all(&Arc::new(TradingAccount::new(settings, signer, rest, market)?)))
 }
 
 #[cfg(test)]
@@ -120,12 +169,26 @@ mod tests {
             ("max_order_notional = \"fifty\"", "not a decimal number"),
             ("max_order_notional = \"-50\"", "must be more than zero"),
             ("max_order_notional = \"0\"", "must be more than zero"),
+            ("max_order_notional = \"50\"\nmax_daily_notional = \"0\"", "max_daily_notional = \"0\": must be more"),
+            ("max_order_notional = \"50\"\nmax_orders_per_minute = 0", "max_orders_per_minute"),
         ] {
             let config: Config = toml::from_str(&format!("enabled = true\n{text}")).expect("TOML");
-            let error = config.check(Path::new("dir")).expect_err(text);
+            let error = config.check(Some("https://api.binance.com"), Path::new("dir")).expect_err(text);
             assert!(error.message().contains(expected), "{error}");
         }
         let off: Config = toml::from_str("api_key = \"abc\"").expect("TOML");
-        assert!(off.check(Path::new("dir")).is_ok(), "nothing is needed while it is off");
+        assert!(off.check(None, Path::new("dir")).is_ok(), "nothing is needed while it is off");
+    }
+
+    #[test]
+    fn orders_need_a_chosen_exchange() {
+        let text = "enabled = true\nmax_order_notional = \"50\"\napi_key = \"env:K\"\napi_secret = \"env:S\"";
+        let config: Config = toml::from_str(text).expect("TOML");
+        let check = |url| config.check(url, Path::new("dir"));
+        for url in [None, Some("https://data-api.binance.vision"), Some("https://data-api.binance.vision/")] {
+            let error = check(url).expect_err("refused");
+            assert!(error.message().contains("write rest_url = \"https://api.binance.com\""), "{error}");
+        }
+        assert!(check(Some("https://testnet.binance.vision")).is_ok());
     }
 }

@@ -1,19 +1,13 @@
-//! The lines of the journal: how one is written, and how they are read back.
-
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
+//! One line of the journal.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tribune_binance::moment::Stamped;
+use tribune_binance::number::Notional;
 
 use super::answers::OrderState;
 use super::order::OrderName;
-
-/// How many unreadable lines a message names.
-const MAX_NAMED: usize = 5;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Action {
@@ -42,7 +36,7 @@ pub(super) enum Event {
     Absent,
 }
 
-/// One line. It never contains a secret.
+/// It never contains a secret.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Entry {
     pub(super) time: Timestamp,
@@ -56,6 +50,9 @@ pub(super) struct Entry {
     pub(super) order: OrderName,
     /// What was asked for.
     pub(super) request: Value,
+    /// What an order counts against the limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) notional: Option<Notional>,
     /// The order as the exchange had it, where it answered.
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub(super) result: Value,
@@ -75,7 +72,16 @@ impl Entry {
         self.request["symbol"].as_str().unwrap_or_default()
     }
 
-    /// Every name that the order is known by: a successful cancellation proves that it existed under each.
+    /// Tells changes of the account apart: an order's own name, or that of a cancellation.
+    pub(super) fn key(&self) -> String {
+        match (self.request["cancellation"].as_str(), &self.order) {
+            (Some(name), _) => name.to_owned(),
+            (None, OrderName::Client(name)) => name.clone(),
+            (None, OrderName::Number(number)) => number.to_string(),
+        }
+    }
+
+    /// Every name that the order is known by.
     pub(super) fn names(&self) -> Vec<OrderName> {
         let client = self.result["client_order_id"].as_str();
         let number = self.result["order_id"].as_u64();
@@ -83,27 +89,4 @@ impl Entry {
         let known = client.into_iter().chain(number.map(OrderName::Number));
         known.chain([self.order.clone()]).collect()
     }
-}
-
-/// Reads a journal back, line by line. Returns a message about lines that cannot be read.
-pub(super) fn read_back(path: &Path, mut each: impl FnMut(Entry)) -> io::Result<Option<String>> {
-    let file = File::open(path)?;
-    let length = file.metadata()?.len();
-    let mut named: Vec<String> = Vec::new();
-    let mut more = 0;
-    for (number, line) in (1..).zip(BufReader::new(file.take(length)).split(b'\n')) {
-        let line = line?;
-        match serde_json::from_slice(line.trim_ascii()) {
-            Ok(entry) => each(entry),
-            Err(_) if line.trim_ascii().is_empty() => {}
-            Err(_) if named.len() < MAX_NAMED => named.push(i64::to_string(&number)),
-            Err(_) => more += 1,
-        }
-    }
-    if named.is_empty() {
-        return Ok(None);
-    }
-    let named = named.join(", ");
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    Ok(Some(format!("the journal of orders is incomplete: line {named}{more} cannot be read")))
 }

@@ -2,23 +2,23 @@
 //! every order that may exist is known.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead as _, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use tribune_core::{Error, Result};
 
-use super::entry::{Entry, Event, read_back};
-use super::history::OrderHistory;
-use super::unresolved::UnresolvedOrders;
+use super::entry::Entry;
+use super::history::History;
+
+/// How many unreadable lines a message names.
+const MAX_NAMED: usize = 5;
 
 pub(super) struct Journal {
     file: Arc<Mutex<File>>,
     /// What became of the orders in it.
-    pub(super) history: OrderHistory,
-    /// Orders in it whose outcome is unknown.
-    pub(super) unresolved: UnresolvedOrders,
+    pub(super) history: History,
 }
 
 impl Journal {
@@ -44,29 +44,21 @@ impl Journal {
             ))
             .caused_by(error)
         })?;
-        let (history, unresolved) = (OrderHistory::default(), UnresolvedOrders::default());
-        let read = read_back(path, |line| {
-            unresolved.note(&line, now, true);
-            history.note(&line);
-        });
-        let gap = read.unwrap_or_else(|error| {
+        let mut history = History::default();
+        let read = read_back(path, |line| history.note(&line, now, true));
+        history.gap = read.unwrap_or_else(|error| {
             tracing::warn!(%error, "reading the journal of orders failed");
             Some("the journal of orders could not be read back".to_owned())
         });
-        if let Some(gap) = &gap {
+        if let Some(gap) = &history.gap {
             tracing::warn!("{gap}; earlier orders may be missing in previews");
         }
-        Ok(Self { file: Arc::new(Mutex::new(file)), history: history.of_earlier_runs(gap), unresolved })
+        Ok(Self { file: Arc::new(Mutex::new(file)), history })
     }
 
     /// Returns when the line is on disk.
-    pub(super) async fn record(&self, entry: &Entry, now: Instant) -> Result<()> {
+    pub(super) async fn record(&self, entry: &Entry) -> Result<()> {
         let written = self.write(entry).await;
-        // Without an intent on disk nothing is sent; other events have happened either way.
-        if written.is_ok() || !matches!(entry.event, Event::Intent) {
-            self.history.note(entry);
-            self.unresolved.note(entry, now, false);
-        }
         written.map_err(|error| Error::internal("the journal of orders could not be written").caused_by(error))
     }
 
@@ -79,6 +71,27 @@ impl Journal {
         });
         written.await?
     }
+}
+
+/// Reads a journal back, line by line. Returns a message about lines that cannot be read.
+fn read_back(path: &Path, mut each: impl FnMut(Entry)) -> io::Result<Option<String>> {
+    let file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut unreadable: Vec<String> = Vec::new();
+    for (number, line) in (1..).zip(BufReader::new(file.take(length)).split(b'\n')) {
+        let line = line?;
+        match serde_json::from_slice(line.trim_ascii()) {
+            Ok(entry) => each(entry),
+            Err(_) if line.trim_ascii().is_empty() => {}
+            Err(_) => unreadable.push(i64::to_string(&number)),
+        }
+    }
+    let more = unreadable.len().saturating_sub(MAX_NAMED);
+    unreadable.truncate(MAX_NAMED);
+    let named = unreadable.join(", ");
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let gap = format!("the journal of orders is incomplete: line {named}{more} cannot be read");
+    Ok((!named.is_empty()).then_some(gap))
 }
 
 /// Appends the whole line or nothing.
@@ -98,18 +111,14 @@ fn append(file: &mut File, line: &[u8]) -> io::Result<()> {
 fn keep_private(file: &File) {
     use std::os::unix::fs::PermissionsExt;
 
-    let Ok(metadata) = file.metadata() else {
-        return;
-    };
+    let Ok(metadata) = file.metadata() else { return };
     let mode = metadata.permissions().mode() & 0o777;
-    if !metadata.is_file() || mode & 0o077 == 0 {
-        return;
-    }
-    match file.set_permissions(std::fs::Permissions::from_mode(0o600)) {
-        Ok(()) => tracing::warn!("the journal of orders could be read by others (mode {mode:o}); it is 600 now"),
-        Err(error) => {
-            tracing::warn!(%error, "the journal of orders can be read by others (mode {mode:o}); set it to 600");
-        }
+    if metadata.is_file() && mode & 0o077 != 0 {
+        let made_private = file.set_permissions(std::fs::Permissions::from_mode(0o600));
+        tracing::warn!(
+            ?made_private,
+            "the journal of orders could be read by others (mode {mode:o}); it should be 600"
+        );
     }
 }
 
@@ -147,7 +156,7 @@ fn end_last_line(file: &mut File) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::entry::Action;
+    use crate::entry::{Action, Event};
     use crate::order::OrderName;
 
     fn entry(event: Event) -> Entry {
@@ -159,6 +168,7 @@ mod tests {
             correlation_id: "-".to_owned(),
             order: OrderName::Client("tribune-1".to_owned()),
             request: serde_json::json!({"symbol": "BTCUSDT"}),
+            notional: None,
             result: serde_json::Value::Null,
             error: None,
             simulated: None,
@@ -169,18 +179,10 @@ mod tests {
     async fn lines_are_appended_after_a_partial_line() {
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("deeper/journal.jsonl");
-        Journal::open(&path, Instant::now())
-            .expect("journal")
-            .record(&entry(Event::Intent), Instant::now())
-            .await
-            .expect("line");
+        Journal::open(&path, Instant::now()).expect("journal").record(&entry(Event::Intent)).await.expect("line");
         let mut file = OpenOptions::new().append(true).open(&path).expect("file");
         file.write_all(b"{\"time\":").expect("half a line");
-        Journal::open(&path, Instant::now())
-            .expect("journal")
-            .record(&entry(Event::Unknown), Instant::now())
-            .await
-            .expect("line");
+        Journal::open(&path, Instant::now()).expect("journal").record(&entry(Event::Unknown)).await.expect("line");
         let text = std::fs::read_to_string(&path).expect("text");
         let events: Vec<_> = text
             .lines()
@@ -213,9 +215,9 @@ mod tests {
         };
         let journal = Journal::open(Path::new(&path), Instant::now()).expect("journal");
         let long = |length: usize| Entry { caller: "x".repeat(length), ..entry(Event::Intent) };
-        journal.record(&long(400), Instant::now()).await.expect("it fits");
-        assert!(journal.record(&long(2_000), Instant::now()).await.is_err());
-        assert!(journal.record(&long(2_000), Instant::now()).await.is_err());
+        journal.record(&long(400)).await.expect("it fits");
+        assert!(journal.record(&long(2_000)).await.is_err());
+        assert!(journal.record(&long(2_000)).await.is_err());
     }
 
     #[test]

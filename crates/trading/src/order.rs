@@ -183,29 +183,20 @@ impl Order {
             return refuse(format_args!("the price {price} is not a multiple of the tick size {tick}"));
         }
         if let Terms::Limit { quantity, .. } | Terms::Market { quantity } = self.terms {
-            check_quantity(rules, quantity)?;
+            within("the quantity", quantity, [rules.min_quantity, rules.max_quantity], "")?;
+            if let Some(step) = rules.step_size.filter(|step| !step.is_zero() && quantity.units() % step.units() != 0) {
+                return refuse(format_args!("the quantity {quantity} is not a multiple of the step size {step}"));
+            }
         }
-        if let Some(least) = rules.min_notional.filter(|least| notional < *least) {
-            return refuse(format_args!("it is worth about {notional} {quote}; the exchange wants at least {least}"));
-        }
-        if let Some(most) = rules.max_notional.filter(|most| notional > *most) {
-            return refuse(format_args!("it is worth about {notional} {quote}; the exchange takes at most {most}"));
-        }
-        Ok(())
+        within("its value of about", notional, [rules.min_notional, rules.max_notional], &format!(" {quote}"))
     }
 }
 
-fn check_quantity(rules: &Symbol, quantity: Quantity) -> Result<()> {
-    if let Some(least) = rules.min_quantity.filter(|least| quantity < *least) {
-        return refuse(format_args!("the quantity {quantity} is below the minimum {least}"));
-    }
-    if let Some(most) = rules.max_quantity.filter(|most| quantity > *most) {
-        return refuse(format_args!("the quantity {quantity} is above the maximum {most}"));
-    }
-    match rules.step_size {
-        Some(step) if !step.is_zero() && quantity.units() % step.units() != 0 => {
-            refuse(format_args!("the quantity {quantity} is not a multiple of the step size {step}"))
-        }
+/// The exchange's minimum and maximum.
+fn within<T: PartialOrd + fmt::Display>(what: &str, value: T, [least, most]: [Option<T>; 2], unit: &str) -> Result<()> {
+    match (least.filter(|least| value < *least), most.filter(|most| value > *most)) {
+        (Some(least), _) => refuse(format_args!("{what} {value}{unit} is below the exchange's minimum {least}")),
+        (_, Some(most)) => refuse(format_args!("{what} {value}{unit} is above the exchange's maximum {most}")),
         _ => Ok(()),
     }
 }

@@ -1,22 +1,24 @@
 //! `binance_place_order`: first a preview, then, with its token, the order.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tribune_binance::rest::{Endpoint, Method};
-use tribune_core::{CallContext, Error, JsonObject, Principal, Result, ToolOutput, ToolSpec};
+use tribune_core::{CallContext, Error, JsonObject, Result, ToolOutput, ToolSpec};
 
-use super::account::{Change, JOURNAL_FAILED, TradingAccount, caller, copy};
-use super::answers::{self, Changed, Settled};
-use super::entry::Action;
+use super::account::{Change, TradingAccount, caller};
+use super::answers;
+use super::entry::{Action, Event};
 use super::estimate::Estimate;
-use super::history::{Outcome, Placement};
+use super::history::Change as PastChange;
 use super::order::{Order, OrderArguments, OrderName};
-use super::preview::{VALID_FOR, client_order_id};
+use super::preview::client_order_id;
 use super::spec::{CHANGE, spec};
-use super::unresolved::UnresolvedOrder;
+use tribune_binance::moment::{Moment, Stamped};
 use tribune_binance::number::{Notional, Price};
 use tribune_binance::rest::request::Request;
 
@@ -54,12 +56,12 @@ struct Preview {
     /// person, before anything else is placed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<JsonObject>")]
-    unresolved: Vec<UnresolvedOrder>,
+    unresolved: Vec<Value>,
     /// Orders that are on their way to the exchange, or were placed in the last minute: `outcome` is in_flight or placed.
     /// Make sure that this is not one of them once more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(with = "Vec<JsonObject>")]
-    recent_orders: Vec<Placement>,
+    recent_orders: Vec<Value>,
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -74,6 +76,8 @@ struct Prospect {
     fees_included: bool,
 }
 
+const NEXT_STEP: &str = "nothing was placed; show this to the person, and only if they agree call again with the same arguments and this preview_token";
+const NEXT_STEP_CONFIRMED: &str = "nothing was placed; show this to the person, and only if they agree call again with the same arguments and this preview_token: the order then waits until they confirm it on the server";
 const NOT_TWICE: &str =
     "this is the order that an earlier call with this preview_token placed; nothing was placed again";
 
@@ -100,14 +104,15 @@ pub(super) async fn call(account: &Arc<TradingAccount>, args: &OrderArguments, c
 }
 
 async fn preview(account: &TradingAccount, order: &Order, cx: &CallContext) -> Result<ToolOutput> {
+    let warning = account.check_permission().await?;
     let checked = account.check(order).await?;
     let request = order.write(Request::new(Endpoint::OrderTest))?;
     let tested = account.test(request, answers::tested).await?;
     let preview_token = account.previews.issue(order, &cx.principal)?;
-    let history = &account.journal.history;
+    let (history, settings) = (&account.journal.history, &account.settings);
     let depth = &checked.book.depth;
     let preview = Preview {
-        expires_in_secs: VALID_FOR.as_secs(),
+        expires_in_secs: account.previews.valid_for.as_secs(),
         client_order_id: client_order_id(&preview_token),
         preview_token,
         estimate: Prospect {
@@ -119,93 +124,80 @@ async fn preview(account: &TradingAccount, order: &Order, cx: &CallContext) -> R
             fees_included: false,
             estimate: checked.estimate,
         },
-        max_order_notional: account.cap,
-        next_step: "nothing was placed; show this to the person, and only if they agree call again with the same arguments and this preview_token",
-        unresolved: account.unresolved().list(),
+        max_order_notional: settings.limits.order_notional,
+        next_step: match settings.waiting {
+            None => NEXT_STEP,
+            Some(_) => NEXT_STEP_CONFIRMED,
+        },
+        unresolved: history.unresolved(),
         recent_orders: history.recent(account.clock().now()),
     };
-    let answer = tested.map(|()| PlaceAnswer {
-        status: Status::Preview,
-        order: json!(order),
-        preview: Some(preview),
-        note: history.gap().map(|gap| {
-            format!("{gap}; earlier orders may be missing here: look with binance_get_open_orders and binance_get_all_orders")
-        }),
+    let gap = history.gap.as_ref().map(|gap| {
+        format!(
+            "{gap}; earlier orders may be missing here: look with binance_get_open_orders and binance_get_all_orders"
+        )
     });
-    account.answer(answer, 1)
+    let note = warning.map(str::to_owned).into_iter().chain(gap).reduce(|all, one| format!("{all}; {one}"));
+    let answer = PlaceAnswer { status: Status::Preview, order: json!(order), preview: Some(preview), note };
+    account.answer(tested.map(|()| answer), 1)
 }
 
 /// Idempotent: the same token and order are placed once.
 async fn place(account: &Arc<TradingAccount>, order: &Order, token: &str, cx: &CallContext) -> Result<ToolOutput> {
-    let previews = &account.previews;
-    let name = client_order_id(token);
-    let Some(slot) = previews.slot(token, &cx.principal) else {
-        return Err(unknown_token(account, &name, &cx.principal));
-    };
-    let mut slot = slot.lock().await;
-    if let Some(sending) = slot.clone() {
-        drop(slot);
-        let settled = sending.await;
-        return match previews.is_for(token, order) {
-            true => later_answer(account, &name, settled),
-            false => Err(unknown_token(account, &name, &cx.principal)),
-        };
+    let (name, history) = (client_order_id(token), &account.journal.history);
+    loop {
+        if let Some(change) = history.settled(&name).await {
+            return placed_before(account, order, &change, cx);
+        }
+        match account.previews.check(token, order, &cx.principal) {
+            Some(valid) => valid?,
+            None => return Err(unknown_token(account)),
+        }
+        // Prices and the symbol's state may have changed since the preview.
+        let checked = account.check(order).await?;
+        account.check_confirmed(&name, order, cx).await?;
+        account.check_stop().await?;
+        let mut intent = account.entry(Action::Place, OrderName::Client(name.clone()), json!(order), cx);
+        intent.notional = Some(checked.estimate.counted);
+        let request = order.write(Request::new(Endpoint::Order))?;
+        let request = request.with("newClientOrderId", &name).with("newOrderRespType", "RESULT");
+        if !history.begin(&intent, &account.settings.limits)? {
+            // A concurrent call with this token was faster.
+            continue;
+        }
+        account.previews.forget(token);
+        let changed = account.send(Change { method: Method::POST, request, read: answers::placed, intent }).await?;
+        return placed(account, changed.order.map(|order| json!(order)), changed.note);
     }
-    previews.redeem(token, order)?;
-    // Prices and the symbol's state may have changed since.
-    account.check(order).await?;
-    let sending = account.start(change(order, &name)?, cx);
-    *slot = Some(sending.clone());
-    drop(slot);
-    let changed = sending.await.map_err(|error| copy(&error))?;
-    placed(account, &changed, None)
 }
 
-fn change(order: &Order, client_order_id: &str) -> Result<Change> {
-    let request = order
-        .write(Request::new(Endpoint::Order))?
-        .with("newClientOrderId", client_order_id)
-        .with("newOrderRespType", "RESULT");
-    Ok(Change {
-        action: Action::Place,
-        method: Method::POST,
-        request,
-        read: answers::placed,
-        order: OrderName::Client(client_order_id.to_owned()),
-        described: json!(order),
-    })
+/// The outcome of a token that was used before, perhaps before a restart.
+fn placed_before(account: &TradingAccount, order: &Order, past: &PastChange, cx: &CallContext) -> Result<ToolOutput> {
+    let line = &past.line;
+    if line.caller != caller(&cx.principal) {
+        return Err(unknown_token(account));
+    }
+    let is_placed = matches!(line.event, Event::Done | Event::Found) && !line.result.is_null();
+    if !is_placed || line.request != json!(order) {
+        return Err(past.explain());
+    }
+    let now = Moment::now(account.clock());
+    let since = Duration::try_from(now.wall.duration_since(line.time)).unwrap_or_default();
+    let then = Moment { wall: line.time, monotonic: now.monotonic.checked_sub(since).unwrap_or(now.monotonic) };
+    let time = line.result["time"].as_str().and_then(|time| time.parse::<Timestamp>().ok());
+    let order = Stamped {
+        value: line.result.clone(),
+        exchange_time: time.map(Timestamp::as_millisecond),
+        sent: then,
+        received: then,
+        simulated: line.simulated.unwrap_or_default(),
+    };
+    placed(account, order, Some(NOT_TWICE))
 }
 
-fn later_answer(account: &TradingAccount, name: &str, settled: Settled) -> Result<ToolOutput> {
-    let error = match settled {
-        Ok(changed) => return placed(account, &changed, Some(NOT_TWICE)),
-        Err(error) => error,
-    };
-    // A lookup may have found it since.
-    let placement = account.journal.history.lookup(name);
-    let outcome = placement.as_ref().map(|placement| placement.outcome);
-    if let (Some(placement), Some(Outcome::Placed | Outcome::Absent)) = (&placement, outcome) {
-        return Err(Error::invalid_argument(placement.explain()));
-    }
-    let next = match outcome {
-        None | Some(Outcome::Refused) => "; call again without preview_token for a new preview",
-        Some(_) => "",
-    };
-    let message = format!(
-        "{}; this was the outcome of the first call with this preview_token (client_order_id {name}), and nothing was sent again{next}",
-        error.message()
-    );
-    Err(Error::new(error.kind(), message))
-}
-
-/// For a token from before a restart, an expired one, one for another order, or one that never existed.
-fn unknown_token(account: &TradingAccount, name: &str, principal: &Principal) -> Error {
-    let history = &account.journal.history;
-    let placement = history.lookup(name);
-    if let Some(placement) = placement.filter(|placement| placement.caller == caller(principal)) {
-        return Error::invalid_argument(placement.explain());
-    }
-    let next = match history.gap() {
+/// For an expired token, or one that never existed.
+fn unknown_token(account: &TradingAccount) -> Error {
+    let next = match &account.journal.history.gap {
         None => "call again without preview_token for a new preview".to_owned(),
         Some(gap) => format!("but {gap}: look with binance_get_all_orders before you ask for a new preview"),
     };
@@ -214,15 +206,17 @@ fn unknown_token(account: &TradingAccount, name: &str, principal: &Principal) ->
     ))
 }
 
-fn placed(account: &TradingAccount, changed: &Changed, note: Option<&str>) -> Result<ToolOutput> {
-    let unwritten = changed.journal_failed.then(|| JOURNAL_FAILED.to_owned());
-    let notes = changed.order.value.caveat().into_iter().chain(unwritten);
-    let note = notes.chain(note.map(str::to_owned)).reduce(|all, one| format!("{all}; {one}"));
-    let answer = changed.order.clone().map(|order| PlaceAnswer {
-        status: Status::Placed,
-        order: json!(order),
-        preview: None,
-        note,
-    });
-    account.answer(answer, 1)
+fn placed(account: &TradingAccount, order: Stamped<Value>, note: Option<&str>) -> Result<ToolOutput> {
+    let notes = ended_early(&order.value).into_iter().chain(note.map(str::to_owned));
+    let note = notes.reduce(|all, one| format!("{all}; {one}"));
+    account.answer(order.map(|order| PlaceAnswer { status: Status::Placed, order, preview: None, note }), 1)
+}
+
+/// A note for an accepted order that ended without being filled.
+fn ended_early(order: &Value) -> Option<String> {
+    let text = |name: &str| order[name].as_str().unwrap_or_default();
+    let status = text("status");
+    let (filled, whole) = (text("executed_quantity"), text("quantity"));
+    (status.starts_with("EXPIRED") || status == "REJECTED")
+        .then(|| format!("the order is {status}: {filled} of {whole} was filled, and no more will be"))
 }

@@ -43,7 +43,11 @@ pub(super) fn all(account: &Arc<TradingAccount>) -> Vec<Arc<dyn Tool>> {
         Kind::AllOrders,
     ];
     let tool = |kind: Kind| -> Arc<dyn Tool> {
-        Arc::new(TradingTool { kind, spec: kind.spec(account.cap), account: Arc::clone(account) })
+        Arc::new(TradingTool {
+            kind,
+            spec: kind.spec(account.settings.limits.order_notional),
+            account: Arc::clone(account),
+        })
     };
     kinds.map(tool).into()
 }

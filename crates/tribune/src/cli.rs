@@ -82,6 +82,11 @@ pub enum Command {
     },
     /// Show who called what, and with which outcome
     Audit(Audit),
+    /// Orders that wait until a person confirms them
+    Orders {
+        #[command(subcommand)]
+        verb: Option<OrdersVerb>,
+    },
     /// Run a simulated Binance exchange on this machine, or replay a recording of the real one
     Sim(Sim),
     /// Show how to connect a host, with the text to paste
@@ -99,6 +104,15 @@ pub enum Command {
         /// Where to write them
         #[arg(long, value_name = "DIR", default_value = "man")]
         dir: PathBuf,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub enum OrdersVerb {
+    /// Let the model's next call place this order
+    Confirm {
+        /// The order's id, as `tribune orders` lists it
+        id: String,
     },
 }
 

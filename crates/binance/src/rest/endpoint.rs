@@ -17,6 +17,7 @@ pub enum Endpoint {
     OpenOrders,
     AllOrders,
     MyTrades,
+    ApiRestrictions,
 }
 
 impl Endpoint {
@@ -37,6 +38,8 @@ impl Endpoint {
             Self::OpenOrders => "openOrders",
             Self::AllOrders => "allOrders",
             Self::MyTrades => "myTrades",
+            // Elsewhere: the dots are resolved before anything is sent.
+            Self::ApiRestrictions => "../../sapi/v1/account/apiRestrictions",
         }
     }
 }
@@ -52,7 +55,7 @@ pub enum Scope {
 /// The weight of a request. `limit` is its parameter, if it has one.
 pub const fn weight(endpoint: Endpoint, scope: Scope, limit: Option<u32>) -> u32 {
     match endpoint {
-        Endpoint::Time => 1,
+        Endpoint::Time | Endpoint::ApiRestrictions => 1,
         Endpoint::ExchangeInfo => 20,
         Endpoint::Depth => depth(limit),
         Endpoint::Trades => 25,

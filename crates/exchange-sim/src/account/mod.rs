@@ -20,7 +20,10 @@ use crate::number;
 use crate::settings::ApiKey;
 use ledger::Ledger;
 
-const ENDPOINTS: [&str; 6] = ["account", "order", "order/test", "openOrders", "allOrders", "myTrades"];
+const ENDPOINTS: [&str; 7] =
+    ["account", "order", "order/test", "openOrders", "allOrders", "myTrades", "apiRestrictions"];
+/// A key that begins so may withdraw, for tests of clients that refuse it.
+const WITHDRAWS: &str = "withdraw";
 
 #[derive(Debug)]
 struct Account {
@@ -61,6 +64,7 @@ impl Accounts {
         orders::settle(markets, ledger);
         match (request.method, request.endpoint) {
             (&Method::GET, "account") => describe(ledger, params),
+            (&Method::GET, "apiRestrictions") => restrictions(key, params),
             (&Method::POST, "order") => orders::place(markets, ledger, params),
             (&Method::POST, "order/test") => orders::test(markets, params),
             (&Method::GET, "order") => orders::find(ledger, params),
@@ -71,6 +75,18 @@ impl Accounts {
             _ => Err(ApiError::no_such_path()),
         }
     }
+}
+
+/// What the key may do.
+fn restrictions(key: &str, params: &Params) -> Result<Value, ApiError> {
+    params.finish()?;
+    Ok(json!({
+        "ipRestrict": false,
+        "createTime": 1_600_000_000_000i64,
+        "enableReading": true,
+        "enableSpotAndMarginTrading": true,
+        "enableWithdrawals": key.starts_with(WITHDRAWS)
+    }))
 }
 
 fn describe(ledger: &Ledger, params: &Params) -> Result<Value, ApiError> {

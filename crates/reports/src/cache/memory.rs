@@ -8,8 +8,7 @@ use async_trait::async_trait;
 use tribune_core::Clock;
 
 use super::{
-    Claim, Eagerness, Found, Indexed, Lease, MAX_TOKEN, NodeId, ReportCache, Stored, Timing, Token, Unavailable, Write,
-    Written,
+    Claim, Found, Indexed, Lease, MAX_TOKEN, NodeId, ReportCache, Stored, Timing, Token, Unavailable, Write, Written,
 };
 use crate::model::Report;
 
@@ -24,8 +23,6 @@ pub struct MemoryCache {
 struct State {
     reports: HashMap<Arc<str>, LastReport>,
     writers: HashMap<Arc<str>, Writer>,
-    /// Until when each counts as alive.
-    nodes: HashMap<NodeId, Instant>,
     /// The largest token ever granted: the next is larger, even after entries expire.
     last_token: Token,
 }
@@ -37,18 +34,15 @@ struct LastReport {
     written: Instant,
 }
 
-/// The lease of a symbol.
+/// The last lease of a symbol.
 struct Writer {
-    /// The last holder, whether the lease is in force or not.
-    node: Option<NodeId>,
+    node: NodeId,
     token: Token,
     /// Of the last report that was stored with this token.
     sequence: Option<u64>,
     /// When the lease ends or ended.
     until: Instant,
-    /// Whether the holder has no fresh data.
-    is_stale: bool,
-    wanted: Option<(NodeId, Instant)>,
+    is_fresh: bool,
 }
 
 impl MemoryCache {
@@ -65,67 +59,37 @@ impl MemoryCache {
     }
 }
 
-impl Writer {
-    fn free(now: Instant) -> Self {
-        Self { node: None, token: 0, sequence: None, until: now, is_stale: false, wanted: None }
-    }
-
-    /// The holder of a lease that is in force.
-    fn holder(&self, now: Instant) -> Option<&NodeId> {
-        self.node.as_ref().filter(|_| now < self.until)
-    }
-
-    fn is_of(&self, node: &str, token: Token, now: Instant) -> bool {
-        self.token == token && self.holder(now).is_some_and(|holder| *holder.0 == *node)
-    }
-
-    fn renew(&mut self, claim: &Claim, now: Instant, timing: &Timing) {
-        self.until = now + timing.lease;
-        self.is_stale = !claim.is_fresh;
-    }
-}
-
 impl State {
     fn claim(&mut self, node: &NodeId, claim: &Claim, now: Instant, timing: &Timing) -> Lease {
-        let symbol = claim.symbol.clone();
-        let writer = self.writers.entry(symbol).or_insert_with(|| Writer::free(now));
-        let is_first = claim.eagerness == Eagerness::First;
-        let is_left = writer.is_stale && claim.is_fresh;
-        let token = writer.token;
-        match writer.holder(now).cloned() {
-            Some(holder) if holder == *node => {
-                writer.renew(claim, now, timing);
-                let wanted = writer.wanted.as_ref().filter(|(by, until)| now < *until && by != node);
-                Lease::Renewed { token, wanted_by: wanted.map(|(by, _)| by.clone()) }
+        let until = now + timing.lease;
+        if let Some(writer) = self.writers.get_mut(&claim.symbol).filter(|writer| now < writer.until) {
+            let token = writer.token;
+            if writer.node == *node {
+                (writer.until, writer.is_fresh) = (until, claim.is_fresh);
+                return Lease::Renewed { token };
             }
-            Some(holder) if !is_left => {
-                if is_first {
-                    writer.wanted = Some((node.clone(), now + timing.node_alive));
-                }
-                Lease::Other { node: holder, token }
+            // A node without fresh data gives way to one that has some.
+            if writer.is_fresh || !claim.is_fresh {
+                return Lease::Other { token };
             }
-            _ if is_left || is_first || now.saturating_duration_since(writer.until) >= timing.left_free => {
-                let floor = if claim.floor > MAX_TOKEN { 0 } else { claim.floor };
-                let token = self.last_token.max(floor) + 1;
-                self.last_token = token;
-                (writer.node, writer.token, writer.sequence) = (Some(node.clone()), token, None);
-                writer.renew(claim, now, timing);
-                Lease::Taken { token }
-            }
-            _ => Lease::Free,
         }
+        let floor = if claim.floor > MAX_TOKEN { 0 } else { claim.floor };
+        let token = self.last_token.max(floor) + 1;
+        self.last_token = token;
+        let writer = Writer { node: node.clone(), token, sequence: None, until, is_fresh: claim.is_fresh };
+        self.writers.insert(claim.symbol.clone(), writer);
+        Lease::Taken { token }
     }
 
-    fn write(&mut self, write: &Write, now: Instant) -> Written {
-        let Write { report, generated } = write;
-        let Some(writer) = self.writers.get_mut(report.symbol.as_str()) else {
+    fn write(&mut self, Write { report, generated }: &Write, now: Instant) -> Written {
+        let writer = self.writers.get_mut(report.symbol.as_str()).filter(|writer| now < writer.until);
+        let Some(writer) = writer else {
             return Written::Refused { token: 0 };
         };
         let author = &report.writer;
-        let is_newer = writer.sequence.is_none_or(|last| author.sequence > last);
-        if !is_newer || !writer.is_of(&author.node_id, author.writer_token, now) {
-            let token = writer.holder(now).map_or(0, |_| writer.token);
-            return Written::Refused { token };
+        let is_writer = *writer.node.0 == *author.node_id && writer.token == author.writer_token;
+        if !is_writer || writer.sequence.is_some_and(|last| author.sequence <= last) {
+            return Written::Refused { token: writer.token };
         }
         writer.sequence = Some(author.sequence);
         let last = LastReport { report: report.clone(), generated: *generated, written: now };
@@ -169,18 +133,6 @@ impl ReportCache for MemoryCache {
         Ok(indexed)
     }
 
-    async fn nodes(&self, alive: Option<&NodeId>) -> Result<Vec<NodeId>, Unavailable> {
-        let mut state = self.state();
-        let now = self.clock.monotonic();
-        if let Some(node) = alive {
-            state.nodes.insert(node.clone(), now + self.timing.node_alive);
-        }
-        state.nodes.retain(|_, until| now < *until);
-        let mut nodes: Vec<NodeId> = state.nodes.keys().cloned().collect();
-        nodes.sort();
-        Ok(nodes)
-    }
-
     async fn claim(&self, node: &NodeId, claims: &[Claim]) -> Result<Vec<Lease>, Unavailable> {
         let mut state = self.state();
         let now = self.clock.monotonic();
@@ -195,17 +147,14 @@ impl ReportCache for MemoryCache {
         Ok(writes.iter().map(|write| state.write(write, now)).collect())
     }
 
-    async fn release(&self, node: &NodeId, leases: &[(Arc<str>, Token)], leaving: bool) -> Result<(), Unavailable> {
+    async fn release(&self, node: &NodeId, leases: &[(Arc<str>, Token)]) -> Result<(), Unavailable> {
         let mut state = self.state();
         let now = self.clock.monotonic();
         for (symbol, token) in leases {
-            let writer = state.writers.get_mut(symbol);
-            if let Some(writer) = writer.filter(|writer| writer.is_of(&node.0, *token, now)) {
-                (writer.node, writer.until) = (None, now);
+            let is_its_own = |writer: &&mut Writer| writer.node == *node && writer.token == *token;
+            if let Some(writer) = state.writers.get_mut(symbol).filter(is_its_own) {
+                writer.until = writer.until.min(now);
             }
-        }
-        if leaving {
-            state.nodes.remove(node);
         }
         Ok(())
     }
@@ -225,7 +174,7 @@ mod tests {
         let clock = Arc::new(ManualClock::at(0));
         let cache = MemoryCache::new(clock.clone());
         let node = NodeId("a".into());
-        let claim = [Claim { symbol: "BTCUSDT".into(), eagerness: Eagerness::First, is_fresh: true, floor: 41 }];
+        let claim = [Claim { symbol: "BTCUSDT".into(), is_fresh: true, floor: 41 }];
         let taken = cache.claim(&node, &claim).await.expect("memory");
         assert_eq!(taken, [Lease::Taken { token: 42 }]);
         clock.advance_ms(2 * 24 * 3600 * 1000);

@@ -1,9 +1,7 @@
 //! Where reports are kept, and who may write which: in this process's memory, or in Redis for several.
 //!
 //! - `memory`, `redis`: the two caches; one contract suite tests both
-//! - `breaker`: a circuit breaker
 
-mod breaker;
 mod memory;
 mod redis;
 
@@ -26,10 +24,6 @@ pub struct Timing {
     pub keep_report: Duration,
     /// How long a lease holds without being renewed.
     pub lease: Duration,
-    /// A free lease that the node with the first claim leaves for this long is anybody's.
-    pub left_free: Duration,
-    /// How long a node counts as alive after its last heartbeat.
-    pub node_alive: Duration,
     /// How long a symbol is remembered after its last report.
     pub keep_symbol: Duration,
     /// How long a reader waits.
@@ -42,8 +36,6 @@ impl Timing {
     pub const DEFAULT: Self = Self {
         keep_report: Duration::from_secs(300),
         lease: Duration::from_millis(1_000),
-        left_free: Duration::from_millis(500),
-        node_alive: Duration::from_millis(1_000),
         keep_symbol: Duration::from_secs(24 * 3600),
         read_within: Duration::from_millis(150),
         write_within: Duration::from_millis(500),
@@ -51,7 +43,7 @@ impl Timing {
 }
 
 /// One process that writes reports. Every process has an id of its own, also after a restart.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NodeId(pub Arc<str>);
 
 impl fmt::Display for NodeId {
@@ -106,20 +98,9 @@ pub struct Indexed {
     pub age: Duration,
 }
 
-/// How much a node wants a symbol that it does not write.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Eagerness {
-    /// It is the first choice: takes it if it is free, and asks for it if another node has it.
-    First,
-    /// Takes it only if it was left free for [`Timing::left_free`], counted from the first claim of a symbol that nobody
-    /// ever had: otherwise all nodes that start together would take each other's symbols.
-    IfLeft,
-}
-
 #[derive(Debug, Clone)]
 pub struct Claim {
     pub symbol: Arc<str>,
-    pub eagerness: Eagerness,
     /// Whether the node has fresh data of the symbol. Such a node may take the lease from one that has not.
     pub is_fresh: bool,
     /// The largest token that this node has seen of the symbol: the next one is larger, even if the cache has
@@ -127,24 +108,14 @@ pub struct Claim {
     pub floor: Token,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lease {
     /// This node writes the symbol from now on, with a token that nobody had before.
-    Taken {
-        token: Token,
-    },
+    Taken { token: Token },
     /// This node still writes it. The token is unknown to the node if the answer that granted it was lost.
-    Renewed {
-        token: Token,
-        /// The first choice for the symbol, if that node has asked for it within [`Timing::node_alive`].
-        wanted_by: Option<NodeId>,
-    },
-    Other {
-        node: NodeId,
-        token: Token,
-    },
-    /// No node writes it, and it is not this node's turn.
-    Free,
+    Renewed { token: Token },
+    /// Another node writes it.
+    Other { token: Token },
 }
 
 #[derive(Debug, Clone)]
@@ -165,9 +136,9 @@ pub enum Written {
     },
 }
 
-/// Reports by symbol, leases by symbol, and the nodes that are alive.
+/// Reports by symbol, and leases by symbol.
 ///
-/// All times are of one clock, the cache's own, so that nodes whose clocks differ agree on who is alive and who
+/// All times are of one clock, the cache's own, so that nodes whose clocks differ agree on who
 /// may write. Answers come in the order of what was asked.
 #[async_trait]
 pub trait ReportCache: Send + Sync {
@@ -176,9 +147,6 @@ pub trait ReportCache: Send + Sync {
     /// Every symbol that was written within [`Timing::keep_symbol`], by name.
     async fn indexed(&self) -> Result<Vec<Indexed>, Unavailable>;
 
-    /// Sends a heartbeat if this node can write, and returns every node that has sent one within [`Timing::node_alive`].
-    async fn nodes(&self, alive: Option<&NodeId>) -> Result<Vec<NodeId>, Unavailable>;
-
     /// Takes or renews leases, each for [`Timing::lease`].
     async fn claim(&self, node: &NodeId, claims: &[Claim]) -> Result<Vec<Lease>, Unavailable>;
 
@@ -186,8 +154,8 @@ pub trait ReportCache: Send + Sync {
     /// after it was generated.
     async fn write(&self, writes: &[Write]) -> Result<Vec<Written>, Unavailable>;
 
-    /// Releases those leases that are still in force; a node that is leaving also stops counting as alive.
-    async fn release(&self, node: &NodeId, leases: &[(Arc<str>, Token)], leaving: bool) -> Result<(), Unavailable>;
+    /// Releases those leases that are still in force.
+    async fn release(&self, node: &NodeId, leases: &[(Arc<str>, Token)]) -> Result<(), Unavailable>;
 
     /// Where reports are kept, without secrets, for logs and answers.
     fn place(&self) -> &str;

@@ -1,11 +1,11 @@
-//! The panels of a report, one per section.
+//! The panels of a report, one per section. The text below them has the rest: times, ages, and who wrote it.
 
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 use tribune_page::{Amount, Cell, Column, Content, Figure, Panel, Tone, Width};
 
 use super::super::model::{Component, IngestionStatus, Level, Report, Section};
-use super::{count, figure, rounded, time, why};
+use super::{count, figure, rounded, why};
 use tribune_analytics::{BookSide, Severity};
 use tribune_binance::book::{Depth, Level as BookLevel};
 use tribune_binance::number::{Price, Quantity};
@@ -23,8 +23,6 @@ pub(super) fn all(report: &Report, pair: &Pair) -> Vec<Panel> {
         vacuums(report, pair),
         anomalies(report),
         health(report),
-        sections(report),
-        writer(report),
     ]);
     panels
 }
@@ -214,41 +212,4 @@ fn health(report: &Report) -> Panel {
         (table(of_components(), health.components.iter().map(row).collect()), Some(note))
     });
     panel_or_why("health", &title, Width::Whole, content)
-}
-
-fn sections(report: &Report) -> Panel {
-    let row = |(name, section): (&str, &Section)| {
-        vec![
-            cell(capitalised(&name.replace('_', " "))),
-            cell(section.age_ms.map_or_else(dash, |age| age.to_string())),
-            cell(section.computed_at.as_deref().map_or_else(dash, time)),
-            cell(section.exchange_time.as_deref().map_or_else(dash, time)),
-            cell(section.reason.clone().unwrap_or_default()),
-        ]
-    };
-    let columns = vec![
-        words("Part"),
-        numbers("Age (ms)"),
-        words("Computed (UTC)"),
-        words("Exchange time (UTC)"),
-        words("What is missing, and why"),
-    ];
-    let panel =
-        panel("sections", "How old each part is", Width::Whole, table(columns, report.sections.all().map(row).into()));
-    noted(panel, "Ages are measured by clocks that do not jump.")
-}
-
-fn writer(report: &Report) -> Panel {
-    let figures = vec![
-        count("Node", &report.writer.node_id),
-        count("Token", report.writer.writer_token),
-        count("Sequence", report.writer.sequence),
-        count("Written (UTC)", time(&report.updated_at)),
-        count("Schema", &report.schema_version),
-    ];
-    let panel = panel("writer", "Who wrote it", Width::Whole, Content::Figures(figures));
-    noted(
-        panel,
-        "Of two reports the one with the larger token is newer, of one token the one with the larger sequence.",
-    )
 }

@@ -43,7 +43,7 @@ fn page_shows_every_part() {
     let row: Vec<&str> = walls.rows[0].iter().map(|cell| &*cell.text).collect();
     assert_eq!(row, ["bid", "95", "250", "medium"]);
     assert_eq!(panel_of(&board, "health").title, "Health: 67.6 of 100");
-    for key in ["flow", "profile", "vacuums", "anomalies", "sections", "writer"] {
+    for key in ["flow", "profile", "vacuums", "anomalies"] {
         let panel = panel_of(&board, key);
         assert!(!matches!(panel.content, Content::Missing(_)), "{key}");
     }

@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use rust_decimal::Decimal;
 use tribune_analytics::{BookSide, Severity};
-use tribune_reports::cache::{Claim, Eagerness, Found, NodeId, Stored, Token, Write};
+use tribune_reports::cache::{Claim, Found, NodeId, Stored, Token, Write};
 use tribune_reports::model::{
     Anomaly, Component, Depth, Flow, Health, Ingestion, IngestionStatus, Level, Liquidity, Report, SCHEMA_VERSION,
     Section, Sections, VolumeProfile, Wall, Writer,
@@ -21,8 +21,8 @@ pub fn symbol(name: &str) -> Arc<str> {
     name.into()
 }
 
-pub fn claim(name: &str, eagerness: Eagerness) -> Claim {
-    Claim { symbol: symbol(name), eagerness, is_fresh: true, floor: 0 }
+pub fn claim(name: &str) -> Claim {
+    Claim { symbol: symbol(name), is_fresh: true, floor: 0 }
 }
 
 pub fn write(symbol: &str, node: &NodeId, token: Token, sequence: u64) -> Write {

@@ -46,12 +46,12 @@ fn error_names_the_broken_rule() {
     let cases = [
         (limit("BUY", "150.015", "1"), "150.015 is not a multiple of the tick size 0.01"),
         (limit("BUY", "150", "0.0345"), "0.0345 is not a multiple of the step size 0.001"),
-        (limit("BUY", "150", "0.001"), "below the minimum 0.002"),
-        (limit("BUY", "1", "1001"), "above the maximum 1000"),
+        (limit("BUY", "150", "0.001"), "the quantity 0.001 is below the exchange's minimum 0.002"),
+        (limit("BUY", "1", "1001"), "above the exchange's maximum 1000"),
         // 150 × 0.033 = 4.95
-        (limit("BUY", "150", "0.033"), "worth about 4.95 USDT; the exchange wants at least 5"),
+        (limit("BUY", "150", "0.033"), "value of about 4.95 USDT is below the exchange's minimum 5"),
         // 150 × 60.001 = 9000.15
-        (limit("BUY", "150", "60.001"), "worth about 9000.15 USDT; the exchange takes at most 9000"),
+        (limit("BUY", "150", "60.001"), "value of about 9000.15 USDT is above the exchange's maximum 9000"),
     ];
     for (order, part) in cases {
         let error = checked(&order).expect_err(part);

@@ -1,7 +1,7 @@
 //! An exchange of the tests' own, which checks signatures, and the tools in front of it.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -11,8 +11,10 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tribune_core::{CallContext, Error, Principal, Registry, Result};
 
+use crate::config::tools;
 use crate::*;
 use tribune_binance::number::{Price, Quantity};
+use tribune_binance::rest::Signer;
 use tribune_binance::testing::depth;
 use tribune_binance::testing::{Asked, Reply, Server, ShiftedClock, client_by};
 
@@ -61,6 +63,8 @@ pub(super) struct Bench {
     pub(super) market: Arc<Fixed>,
     pub(super) journal: PathBuf,
     pub(super) clock: Arc<ShiftedClock>,
+    /// What the exchange says of the key.
+    pub(super) can_withdraw: Arc<AtomicBool>,
     _folder: TempDir,
 }
 
@@ -103,9 +107,11 @@ pub(super) async fn bench_with(
     on_order: Arc<OnOrder>,
     change: impl FnOnce(&mut Settings),
 ) -> Bench {
+    let can_withdraw = Arc::new(AtomicBool::new(false));
+    let withdraws = can_withdraw.clone();
     let server = Server::start(move |asked| {
         let ahead = ahead_ms.load(Ordering::SeqCst);
-        let path = asked.path.trim_start_matches("/api/v3/");
+        let path = asked.path.trim_start_matches("/api/v3/").trim_start_matches("/sapi/v1/account/");
         if path == "time" && ahead == NO_TIME {
             return Reply::new(503, "");
         }
@@ -116,6 +122,9 @@ pub(super) async fn bench_with(
             return refusal;
         }
         match (asked.method.as_str(), path) {
+            ("GET", "apiRestrictions") => {
+                Reply::json(&json!({"ipRestrict": false, "enableWithdrawals": withdraws.load(Ordering::SeqCst)}))
+            }
             ("POST", "order/test") => Reply::json(&json!({})),
             ("POST" | "DELETE", "order") => on_order(asked),
             // Of an order of ours.
@@ -152,21 +161,29 @@ pub(super) async fn bench_with(
     let clock = Arc::new(ShiftedClock::default());
     let rest = client_by(clock.clone(), &server.url, |settings| settings.timeout = TIMEOUT);
     let mut registry = Registry::default();
-    for tool in tools(settings, rest, market.clone()).expect("tools") {
+    for tool in tools(settings, signer(), rest, market.clone()).expect("tools") {
         registry.add(tool).expect("a tool that every host takes");
     }
-    Bench { server, tools: registry, market, journal, clock, _folder: folder }
+    Bench { server, tools: registry, market, journal, clock, can_withdraw, _folder: folder }
 }
 
 pub(super) fn settings(journal: PathBuf) -> Settings {
     Settings {
-        api_key: KEY.to_owned(),
-        api_secret: SECRET.to_owned(),
-        max_order_notional: Notional::parse("100").expect("cap"),
+        limits: Limits {
+            order_notional: Notional::parse("100").expect("cap"),
+            daily_notional: None,
+            orders_per_minute: None,
+        },
+        waiting: None,
         quote_assets: vec!["USDT".to_owned()],
         symbols: Some(vec!["SOLUSDT".to_owned(), "SOLBTC".to_owned(), "NOPEUSDT".to_owned()]),
+        stop_file: journal.with_file_name("stop-orders"),
         journal,
     }
+}
+
+pub(super) fn signer() -> Signer {
+    Signer::new(KEY, SECRET).expect("a key")
 }
 
 impl Bench {

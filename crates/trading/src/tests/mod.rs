@@ -2,13 +2,14 @@
 
 mod again;
 mod bench;
+mod limits;
 mod outcomes;
 
 use serde_json::{Value, json};
 use tribune_core::ErrorKind;
 
-use super::tools;
-use bench::{bench, order, order_json, settings, with};
+use super::config::tools;
+use bench::{bench, order, order_json, settings, signer, with};
 use tribune_binance::testing::depth;
 use tribune_binance::testing::{Reply, client};
 
@@ -35,15 +36,12 @@ async fn tools_are_listed_in_order() {
 }
 
 #[tokio::test]
-async fn key_is_sent_only_to_encrypted_exchanges_with_accounts() {
+async fn key_is_sent_only_to_encrypted_exchanges() {
     let bench = bench(|_| Reply::new(500, "")).await;
-    for (url, part) in
-        [("http://api.binance.com", "must begin with https://"), ("https://data-api.binance.vision", "has no accounts")]
-    {
-        let made = tools(settings(bench.journal.clone()), client(url, |_| ()), bench.market.clone());
-        let error = made.err().expect(url);
-        assert!(error.message().contains(part), "{error}");
-    }
+    let rest = client("http://api.binance.com", |_| ());
+    let made = tools(settings(bench.journal.clone()), signer(), rest, bench.market.clone());
+    let error = made.err().expect("refused");
+    assert!(error.message().contains("must begin with https://"), "{error}");
 }
 
 #[tokio::test]

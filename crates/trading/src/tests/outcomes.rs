@@ -150,7 +150,7 @@ async fn cancellation_resolves_its_order() {
     bench.call("binance_cancel_order", args).await.expect("cancelled");
     assert_eq!(bench.preview().await["unresolved"], Value::Null);
     let read_back = Journal::open(&bench.journal, Instant::now()).expect("journal");
-    let open = read_back.unresolved.list();
+    let open = read_back.history.unresolved();
     assert!(open.is_empty(), "{open:?}");
 }
 
@@ -241,7 +241,7 @@ async fn clock_offset_is_learnt_again_once() {
     bench.place().await.expect("placed after learning the time again");
     assert_eq!(bench.sent(), 1, "the preview learnt it");
     let counted = |path: &str| bench.server.asked().iter().filter(|asked| asked.path.ends_with(path)).count();
-    assert_eq!((counted("/time"), counted("/order/test")), (2, 2));
+    assert_eq!((counted("/time"), counted("/apiRestrictions")), (2, 2));
 }
 
 #[tokio::test]

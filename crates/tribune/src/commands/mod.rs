@@ -8,6 +8,7 @@ mod connect;
 mod eval;
 mod index;
 mod init;
+mod orders;
 mod pages;
 mod progress;
 mod serve;
@@ -41,6 +42,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Token { verb } => token::run(&common, &verb),
         Command::User { verb } => user::run(&common, &verb),
         Command::Audit(args) => audit::run(&common, &args),
+        Command::Orders { verb } => orders::run(&common, verb.as_ref()),
         Command::Sim(args) => sim::run(&common, &args),
         Command::Connect { host } => connect::run(&common, host),
         Command::Completions { shell } => pages::completions(shell),

@@ -140,7 +140,7 @@ impl Config {
         let market = file.market;
         if let Some(market) = &market {
             market.check()?;
-            market.trading.check(dir)?;
+            market.trading.check(market.rest_url.as_deref(), dir)?;
         }
         let mut warnings = Vec::new();
         if file.cache.is_some() && market.is_none() {

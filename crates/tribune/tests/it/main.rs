@@ -25,6 +25,7 @@ mod nginx;
 mod nodes;
 mod oauth;
 mod operations;
+mod orders;
 mod page;
 mod pages;
 mod protocol;

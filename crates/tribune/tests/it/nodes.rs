@@ -60,11 +60,6 @@ fn writer_of(redis: &mut Connection, symbol: &str) -> Option<String> {
     Some(text(&written(redis, symbol)?["writer"]["nodeId"]).to_owned())
 }
 
-fn alive(redis: &mut Connection) -> usize {
-    let now: u64 = redis.ask(&["TIME"])[0].parse::<u64>().expect("a time") * 1_000;
-    redis.ask(&["ZRANGEBYSCORE", "report:nodes", &now.to_string(), "+inf"]).len()
-}
-
 /// Reads from a server continuously and records every report that is older than an earlier one.
 fn read_on(
     url: String,
@@ -111,7 +106,6 @@ fn killed_writers_are_replaced() {
     let mut console = redis.connect();
     let mut nodes: Vec<(String, TestServer)> =
         ["a", "b", "c"].map(|name| (name.to_owned(), node(&exchange.url, &redis, name))).into();
-    wait_for("three nodes", || alive(&mut redis.connect()) == 3);
     wait_for("every report", || SYMBOLS.iter().all(|symbol| writer_of(&mut redis.connect(), symbol).is_some()));
     let reader =
         TestServer::builder().tables(&format!("[market]\nfeed = false\n[cache]\nurl = \"{}\"", redis.url())).start();
@@ -155,7 +149,7 @@ fn killed_writers_are_replaced() {
             started.join().expect("it starts")
         });
         nodes.push((name, successor));
-        wait_for("three nodes again", || alive(&mut redis.connect()) == 3);
+        nodes.iter().for_each(|(_, node)| node.wait_ready());
         let before = reads.load(Ordering::Relaxed);
         wait_for("readers to go on", || reads.load(Ordering::Relaxed) > before);
     }
@@ -178,7 +172,7 @@ fn paused_writer_is_refused_after_failover() {
     let redis = Redis::start();
     let mut console = redis.connect();
     let nodes = ["a", "b"].map(|name| node(&exchange.url, &redis, name));
-    wait_for("two nodes", || alive(&mut redis.connect()) == 2);
+    nodes.iter().for_each(TestServer::wait_ready);
     wait_for("a report", || writer_of(&mut redis.connect(), "BTCUSDT").is_some());
     for _ in 0..3 {
         let before = written(&mut console, "BTCUSDT").expect("a report");
@@ -202,7 +196,7 @@ fn paused_writer_is_refused_after_failover() {
             assert!(now >= newest.get(), "{now:?} after {:?}", newest.get());
             seen.set(seen.get() + u32::from(now > newest.get()));
             newest.set(now);
-            seen.get() >= 5 && alive(&mut redis.connect()) == 2
+            seen.get() >= 5 && nodes[place].get("/readyz", &[]).status == 200
         });
     }
 }
@@ -213,7 +207,7 @@ fn stopped_node_releases_its_leases() {
     let redis = Redis::start();
     let mut console = redis.connect();
     let mut nodes = ["a", "b"].map(|name| node(&exchange.url, &redis, name));
-    wait_for("two nodes", || alive(&mut redis.connect()) == 2);
+    nodes.iter().for_each(TestServer::wait_ready);
     wait_for("a report", || writer_of(&mut redis.connect(), "BTCUSDT").is_some());
     let writer = writer_of(&mut console, "BTCUSDT").expect("a writer");
     let place = usize::from(!writer.starts_with("a-"));
@@ -226,23 +220,20 @@ fn stopped_node_releases_its_leases() {
 
 #[test]
 fn node_without_data_yields_its_symbols() {
-    let (deaf, heard) = (Simulator::start(&["--seed", "24"]), Simulator::start(&["--seed", "24"]));
+    let exchanges = [24, 24].map(|seed: u64| Simulator::start(&["--seed", &seed.to_string()]));
     let redis = Redis::start();
-    let _nodes = [node(&deaf.url, &redis, "a"), node(&heard.url, &redis, "b")];
-    wait_for("two nodes", || alive(&mut redis.connect()) == 2);
+    let nodes = [node(&exchanges[0].url, &redis, "a"), node(&exchanges[1].url, &redis, "b")];
+    nodes.iter().for_each(TestServer::wait_ready);
     let writers = || SYMBOLS.map(|symbol| writer_of(&mut redis.connect(), symbol).unwrap_or_default());
-    wait_for("both to write", || {
-        let writers = writers();
-        let of = |name: &str| writers.iter().any(|writer| writer.starts_with(name));
-        of("a-") && of("b-")
-    });
-    deaf.signal("STOP");
-    wait_for("the one that hears to write all", || writers().iter().all(|writer| writer.starts_with("b-")));
+    wait_for("all reports", || writers().iter().all(|writer| !writer.is_empty()));
+    let (deaf, hears) = if writers()[0].starts_with("a-") { (0, "b-") } else { (1, "a-") };
+    exchanges[deaf].signal("STOP");
+    wait_for("the one that hears to write all", || writers().iter().all(|writer| writer.starts_with(hears)));
     let mut console = redis.connect();
     for symbol in SYMBOLS {
         let report = written(&mut console, symbol).expect("a report");
         assert_eq!(report["ingestion"]["status"], "ok", "{report:#}");
     }
-    deaf.signal("CONT");
-    wait_for("two nodes again", || alive(&mut redis.connect()) == 2);
+    exchanges[deaf].signal("CONT");
+    nodes.iter().for_each(TestServer::wait_ready);
 }

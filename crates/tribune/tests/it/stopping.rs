@@ -222,7 +222,12 @@ fn damaged_journal_is_reported_and_keeps_its_tokens() {
     let log = server.wait_for_log("is incomplete: line 3 cannot be read");
     assert!(!log.contains("canary"), "{log}");
     let again = order(&server, &confirmed);
-    let told = text(&again["content"][0]["text"]);
+    let note = text(&again["structuredContent"]["note"]);
+    assert!(note.contains("nothing was placed again"), "{again}");
+    let mut other = confirmed.clone();
+    other["quantity"] = json!("0.006");
+    let told = order(&server, &other);
+    let told = text(&told["content"][0]["text"]);
     assert!(told.contains("has been used") && told.contains("do not order again"), "{told}");
     let preview = order(&server, &buy)["structuredContent"].clone();
     assert!(text(&preview["note"]).contains("line 3"), "{preview}");

@@ -6,7 +6,7 @@ use quick_cache::sync::Cache;
 use serde::Deserialize;
 
 use super::super::MAX_TOKEN;
-use super::failure::quoted;
+use super::quoted;
 use crate::model::{Report, SCHEMA_VERSION};
 
 const MAX_KNOWN: usize = 2_000;

@@ -7,16 +7,14 @@ use std::future::Future;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use futures::future::{BoxFuture, FutureExt, Shared};
+use futures::future::{BoxFuture, FutureExt, Shared, try_join_all};
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, ErrorKind, FromRedisValue, RedisError, RedisResult, ServerErrorKind};
+use redis::{AsyncConnectionConfig, Client, ErrorKind, FromRedisValue, RedisError, RedisResult, ScriptInvocation};
 use tokio::time::timeout_at;
 use tribune_core::Clock;
 
 use super::super::Unavailable;
-use super::super::breaker::Breaker;
-use super::address::Address;
-use super::failure::Failure;
+use super::quoted;
 
 /// Timeout of a connection attempt. Callers have less time; their next call finds the connection ready.
 const CONNECT_WITHIN: Duration = Duration::from_secs(1);
@@ -26,12 +24,11 @@ type Connecting = Shared<BoxFuture<'static, RedisResult<Connection>>>;
 
 /// One connection at a time, shared by concurrent calls.
 pub(super) struct Link {
-    client: Client,
-    place: Arc<str>,
-    within: Duration,
-    clock: Arc<dyn Clock>,
-    breaker: Breaker,
-    current: Mutex<Option<Connecting>>,
+    pub(super) client: Client,
+    pub(super) place: Arc<str>,
+    pub(super) within: Duration,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) current: Mutex<Option<Connecting>>,
 }
 
 /// A connection for one call.
@@ -52,30 +49,49 @@ struct RedisTime {
     received: Instant,
 }
 
-/// A script that Redis runs: each reads and changes a symbol atomically.
-pub(super) struct Script {
-    source: String,
-    hash: String,
+pub(super) enum Failure {
+    /// No answer within the deadline.
+    Late,
+    /// The connection could not be made, or broke.
+    Broken(RedisError),
+    /// Redis answered, so the connection stays.
+    Refused(RedisError),
 }
 
-/// One run of a script.
-pub(super) struct Call {
-    keys: Vec<String>,
-    arguments: Vec<Vec<u8>>,
+impl From<RedisError> for Failure {
+    fn from(error: RedisError) -> Self {
+        match error.kind() {
+            ErrorKind::Server(_) | ErrorKind::Extension if error.code() != Some("NOAUTH") => Self::Refused(error),
+            _ => Self::Broken(error),
+        }
+    }
+}
+
+impl Failure {
+    fn describe(&self, place: &str, within: Duration) -> String {
+        let (Self::Broken(error) | Self::Refused(error)) = self else {
+            return format!("{place} did not answer within {} ms; it is tried again by itself", within.as_millis());
+        };
+        let (details, kind) = (quoted(error.detail().unwrap_or_default()), error.kind());
+        match error.code() {
+            code if kind == ErrorKind::AuthenticationFailed || matches!(code, Some("NOAUTH" | "WRONGPASS")) => {
+                format!("{place} wants another user or password; correct them in the Redis URL and start again")
+            }
+            Some(code) => format!("{place} answered {} {details}; it is tried again by itself", quoted(code)),
+            None if matches!(kind, ErrorKind::Parse | ErrorKind::UnexpectedReturnType) => {
+                format!(
+                    "{place} answered something that no script of ours gives; is it a Redis of version 6.2 or later?"
+                )
+            }
+            None => {
+                let why = quoted(&error.to_string());
+                format!("there is no connection to {place} ({why}); it is tried again by itself")
+            }
+        }
+    }
 }
 
 impl Link {
-    pub(super) fn new(address: &Address, side: &'static str, within: Duration, clock: Arc<dyn Clock>) -> Self {
-        Self {
-            client: address.client.clone(),
-            place: address.place.clone(),
-            within,
-            breaker: Breaker::new(side, clock.clone()),
-            clock,
-            current: Mutex::default(),
-        }
-    }
-
     /// Runs a call within its deadline. On a broken connection it reconnects and retries once.
     pub(super) async fn run<T, F>(
         &self,
@@ -87,56 +103,47 @@ impl Link {
         F: Future<Output = Result<T, Failure>> + Send,
     {
         let begun = self.clock.monotonic();
-        let record = |outcome: &'static str| {
-            let took = self.clock.monotonic().saturating_duration_since(begun).as_secs_f64();
-            metrics::histogram!("tribune_report_cache_seconds", "op" => operation, "outcome" => outcome).record(took);
-        };
-        self.breaker.enter().inspect_err(|_| record("left_alone"))?;
         let deadline = tokio::time::Instant::now() + self.within;
         let mut outcome = self.attempt(&work, deadline, false).await;
-        if let Err((Failure::Redis(_), true)) = &outcome {
+        if let Err(Failure::Broken(_)) = &outcome {
             outcome = self.attempt(&work, deadline, true).await;
         }
-        let outcome = outcome.map_err(|(failure, _)| failure);
-        record(outcome.as_ref().map_or_else(Failure::outcome, |_| "ok"));
-        let failed = outcome.as_ref().err().filter(|failure| !failure.is_refusal());
-        match failed {
-            Some(failure) => self.breaker.failed(failure.describe(&self.place)),
-            None => self.breaker.succeeded(),
-        }
-        outcome.map_err(|failure| failure.describe(&self.place))
+        let word = match &outcome {
+            Ok(_) => "ok",
+            Err(Failure::Late) => "late",
+            Err(Failure::Broken(_)) => "no_connection",
+            Err(Failure::Refused(_)) => "refused",
+        };
+        let took = self.clock.monotonic().saturating_duration_since(begun).as_secs_f64();
+        metrics::histogram!("tribune_report_cache_seconds", "op" => operation, "outcome" => word).record(took);
+        outcome.map_err(|failure| Unavailable(failure.describe(&self.place, self.within)))
     }
 
-    /// An error also says whether the connection broke during the call.
     async fn attempt<T, F>(
         &self,
         work: impl Fn(Connection) -> F,
         deadline: tokio::time::Instant,
         is_retry: bool,
-    ) -> Result<T, (Failure, bool)>
+    ) -> Result<T, Failure>
     where
         F: Future<Output = Result<T, Failure>>,
     {
-        let late = || Failure::Late(self.within);
         let connecting = self.connecting();
-        let connection = timeout_at(deadline, connecting.clone())
-            .await
-            // The attempt goes on: the next call may find the connection ready.
-            .map_err(|_| (late(), false))?
-            .map_err(|error| {
-                self.hang_up(&connecting);
-                (Failure::Redis(error), false)
-            })?;
-        let call = work(Connection { is_retry, ..connection });
-        let outcome = timeout_at(deadline, call).await.unwrap_or_else(|_| Err(late()));
-        outcome.map_err(|failure| {
-            let is_broken = !failure.is_refusal();
-            // After a timeout too: a silent connection may be dead.
-            if is_broken {
-                self.hang_up(&connecting);
+        // An attempt that is late goes on: the next call may find the connection ready.
+        let connected = timeout_at(deadline, connecting.clone()).await.map_err(|_| Failure::Late)?;
+        let outcome = match connected {
+            // Also after a refused login.
+            Err(error) => Err(Failure::Broken(error)),
+            Ok(connection) => {
+                let call = work(Connection { is_retry, ..connection });
+                timeout_at(deadline, call).await.unwrap_or(Err(Failure::Late))
             }
-            (failure, is_broken)
-        })
+        };
+        // After a timeout too: a silent connection may be dead.
+        if matches!(outcome, Err(Failure::Broken(_) | Failure::Late)) {
+            lock(&self.current).take_if(|current| current.ptr_eq(&connecting));
+        }
+        outcome
     }
 
     /// The current connection or attempt. A task connects, so that the attempt outlives its callers.
@@ -148,11 +155,6 @@ impl Link {
             ended.boxed().shared()
         };
         current.get_or_insert_with(connect).clone()
-    }
-
-    /// Drops a connection, unless another call has replaced it already.
-    fn hang_up(&self, broken: &Connecting) {
-        lock(&self.current).take_if(|current| current.ptr_eq(broken));
     }
 }
 
@@ -182,60 +184,9 @@ impl Connection {
         time.micros.saturating_add(later).saturating_sub(earlier)
     }
 
-    /// Runs a script for each call, in order, in one round trip.
-    pub(super) async fn run<T: FromRedisValue>(&mut self, script: &Script, calls: &[Call]) -> RedisResult<Vec<T>> {
-        if calls.is_empty() {
-            return Ok(Vec::new());
-        }
-        let by_hash = calls.iter().map(|call| call.command("EVALSHA", &script.hash));
-        let mut answers: Vec<RedisResult<T>> = self.send(by_hash).await?;
-        // Redis was restarted, or its scripts were flushed.
-        let unknown: Vec<usize> =
-            (0..answers.len()).filter(|&at| answers[at].as_ref().is_err_and(is_unknown_script)).collect();
-        if !unknown.is_empty() {
-            let in_full = unknown.iter().map(|&at| calls[at].command("EVAL", &script.source));
-            for (at, answer) in unknown.iter().zip(self.send(in_full).await?) {
-                answers[*at] = answer;
-            }
-        }
-        answers.into_iter().collect()
-    }
-
-    async fn send<T: FromRedisValue>(&mut self, commands: impl Iterator<Item = Cmd>) -> RedisResult<Vec<T>> {
-        let mut pipeline = redis::pipe();
-        for command in commands {
-            pipeline.add_command(command);
-        }
-        pipeline.ignore_errors().query_async(&mut self.redis).await
-    }
-}
-
-fn is_unknown_script(error: &RedisError) -> bool {
-    error.kind() == ErrorKind::Server(ServerErrorKind::NoScript)
-}
-
-impl Script {
-    pub(super) fn new(source: impl Into<String>) -> Self {
-        let source = source.into();
-        let hash = redis::Script::new(&source).get_hash().to_owned();
-        Self { source, hash }
-    }
-}
-
-impl Call {
-    pub(super) fn on(keys: impl IntoIterator<Item = String>) -> Self {
-        Self { keys: keys.into_iter().collect(), arguments: Vec::new() }
-    }
-
-    pub(super) fn with(mut self, arguments: impl redis::ToRedisArgs) -> Self {
-        arguments.write_redis_args(&mut self.arguments);
-        self
-    }
-
-    fn command(&self, name: &str, script: &str) -> Cmd {
-        let mut command = redis::cmd(name);
-        command.arg(script).arg(self.keys.len()).arg(&self.keys).arg(&self.arguments);
-        command
+    /// Runs scripts, in order and without waiting for one before sending the next.
+    pub(super) async fn run<T: FromRedisValue>(&self, calls: &[ScriptInvocation<'_>]) -> RedisResult<Vec<T>> {
+        try_join_all(calls.iter().map(|call| async { call.invoke_async(&mut self.redis.clone()).await })).await
     }
 }
 

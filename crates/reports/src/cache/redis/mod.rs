@@ -2,7 +2,7 @@
 //!
 //! - `report:BTCUSDT`: the report's JSON, which expires when the report is too old
 //! - `report:writer:BTCUSDT`: who may write it, as a hash
-//! - `report:nodes`, `report:symbols`: the nodes that are alive and the symbols that have reports, as sorted sets
+//! - `report:symbols`: the symbols that have reports, as a sorted set
 //!
 //! Needs one Redis of version 6.2 or later (`SET … PXAT`), not a cluster: the scripts use several keys. Foreign values
 //! under these keys are reported to readers and replaced by writers.
@@ -12,48 +12,41 @@
 //! request. A writer estimates Redis's time from its last answer. The estimate is never ahead of Redis's clock, so an age
 //! can be too large by the time that an answer takes, but never too small, even if a write is delayed.
 
-mod address;
 mod decoded;
-mod failure;
 mod link;
 
 use std::fmt;
-use std::sync::{Arc, LazyLock};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
-use redis::{ErrorKind, RedisError};
-use tribune_core::Clock;
+use redis::{Client, ConnectionAddr, ErrorKind, IntoConnectionInfo as _, RedisError, Script, ScriptInvocation};
+use tribune_core::{Clock, Error};
 
-use super::{
-    Claim, Eagerness, Found, Indexed, Lease, NodeId, ReportCache, Stored, Timing, Token, Unavailable, Write, Written,
-};
-use address::Address;
+use super::{Claim, Found, Indexed, Lease, NodeId, ReportCache, Stored, Timing, Token, Unavailable, Write, Written};
 use decoded::Decoded;
-use failure::{Failure, quoted};
-use link::{Call, Connection, Link, Script, micros};
+use link::{Connection, Failure, Link, micros};
 
-const NODES: &str = "report:nodes";
 const SYMBOLS: &str = "report:symbols";
 /// A report has some kilobytes.
 const MAX_REPORT_BYTES: usize = 1 << 20;
 /// Reports per round trip, which bounds the size of an answer.
 const READ_AT_ONCE: usize = 64;
 const MAX_SYMBOLS: usize = 10_000;
-const MAX_NODES: usize = 1_000;
+/// Characters of foreign text that a message repeats.
+const MAX_QUOTED: usize = 200;
 /// The longest entry of the index that is ours, with room to spare.
 const MAX_ENTRY_BYTES: usize = 200;
 
 static READ: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("scripts/read.lua")));
 static INDEXED: LazyLock<Script> = LazyLock::new(|| Script::new(include_str!("scripts/indexed.lua")));
-static NODES_ALIVE: LazyLock<Script> = LazyLock::new(|| writing(include_str!("scripts/nodes.lua")));
 static CLAIM: LazyLock<Script> = LazyLock::new(|| writing(include_str!("scripts/claim.lua")));
 static WRITE: LazyLock<Script> = LazyLock::new(|| writing(include_str!("scripts/write.lua")));
 static RELEASE: LazyLock<Script> = LazyLock::new(|| writing(include_str!("scripts/release.lua")));
 
 /// A script of the writer's side.
 fn writing(source: &str) -> Script {
-    Script::new([include_str!("scripts/common.lua"), source].concat())
+    Script::new(&[include_str!("scripts/common.lua"), source].concat())
 }
 
 fn report_key(symbol: &str) -> String {
@@ -67,6 +60,18 @@ fn writer_key(symbol: &str) -> String {
 /// Our other keys begin with lower-case words, and symbols have none: a caller must not reach those keys.
 fn may_be_a_symbol(text: &str) -> bool {
     (1..=64).contains(&text.len()) && !text.contains(|c: char| c.is_ascii_lowercase() || c == ':' || c.is_control())
+}
+
+/// Foreign text, shortened and on one line.
+fn quoted(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_QUOTED).collect()
+}
+
+/// A run of a script on these keys.
+fn call(script: &'static Script, keys: &[&str]) -> ScriptInvocation<'static> {
+    let mut call = script.prepare_invoke();
+    call.key(keys);
+    call
 }
 
 /// Names under our keys may be foreign, so they need not be UTF-8.
@@ -106,25 +111,50 @@ impl RedisCache {
         Self::open_with_timing(url, clock, Timing::DEFAULT)
     }
 
+    /// Errors do not repeat the address: it may contain a password.
     pub fn open_with_timing(url: &str, clock: Arc<dyn Clock>, timing: Timing) -> tribune_core::Result<Self> {
-        let address = Address::parse(url)?;
-        Ok(Self {
-            timing,
-            readers: Link::new(&address, "read", timing.read_within, clock.clone()),
-            writers: Link::new(&address, "write", timing.write_within, clock.clone()),
-            place: address.place,
-            clock,
-            decoded: Decoded::new(),
-        })
+        let bad = || {
+            Error::invalid_argument(
+                "the Redis URL cannot be used; write it as redis://host:6379, with rediss:// for TLS, user:password@ before the host, or /2 after the port for database 2 (percent-encode special characters)",
+            )
+        };
+        // A fragment would switch the checks of TLS off.
+        let url = Some(url).filter(|url| url.starts_with("redis") && !url.contains('#')).ok_or_else(bad)?;
+        let info = url.into_connection_info().map_err(|_| bad())?;
+        // Saves a round trip per connection.
+        let settings = info.redis_settings().clone().set_skip_set_lib_name();
+        let database = match settings.db() {
+            0 => String::new(),
+            database => format!(", database {database}"),
+        };
+        if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
+            // An error means that the program has installed a provider already.
+            drop(rustls::crypto::ring::default_provider().install_default());
+        }
+        let place: Arc<str> = format!("Redis at {}{database}", info.addr()).into();
+        let client = Client::open(info.set_redis_settings(settings)).map_err(|_| bad())?;
+        let link = |within| Link {
+            client: client.clone(),
+            place: place.clone(),
+            within,
+            clock: clock.clone(),
+            current: Mutex::default(),
+        };
+        let (readers, writers) = (link(timing.read_within), link(timing.write_within));
+        Ok(Self { timing, readers, writers, place, clock, decoded: Decoded::new() })
     }
 
-    async fn fetch(&self, mut redis: Connection, symbols: &[&Arc<str>]) -> Result<Vec<Found>, Failure> {
+    async fn fetch(&self, redis: Connection, symbols: &[&Arc<str>]) -> Result<Vec<Found>, Failure> {
         let mut found = Vec::with_capacity(symbols.len());
         for some in symbols.chunks(READ_AT_ONCE) {
-            let call = |symbol: &&Arc<str>| Call::on([report_key(symbol)]).with(MAX_REPORT_BYTES);
-            let calls: Vec<Call> = some.iter().map(call).collect();
+            let read = |symbol: &&Arc<str>| {
+                let mut call = call(&READ, &[&report_key(symbol)]);
+                call.arg(MAX_REPORT_BYTES);
+                call
+            };
+            let calls: Vec<_> = some.iter().map(read).collect();
             let sent = self.clock.monotonic();
-            let answers: Vec<(String, i64, Vec<u8>)> = redis.run(&READ, &calls).await?;
+            let answers: Vec<(String, i64, Vec<u8>)> = redis.run(&calls).await?;
             for (symbol, (kind, number, json)) in some.iter().zip(answers) {
                 let read = self.found(symbol, &kind, number, json, sent);
                 let garbage = |what| Found::Garbage(format!("{} holds {what}", report_key(symbol)));
@@ -162,34 +192,26 @@ impl RedisCache {
         Ok(Found::Report(Stored { report, age }))
     }
 
-    fn write_call(&self, write: &Write, json: &[u8], redis: &Connection) -> Call {
+    fn write_call(&self, write: &Write, json: &[u8], redis: &Connection) -> ScriptInvocation<'static> {
         let Write { report, generated } = write;
         let elapsed = self.clock.monotonic().saturating_duration_since(*generated);
         let entry = [&*report.symbol, &*report.base_asset, &*report.quote_asset].join("/");
-        Call::on([writer_key(&report.symbol), report_key(&report.symbol), SYMBOLS.to_owned()])
-            .with(&report.writer.node_id)
-            .with((report.writer.writer_token, report.writer.sequence))
-            .with((redis.redis_time_at(*generated), micros(elapsed)))
-            .with(json)
-            .with((entry, MAX_SYMBOLS))
-            .with(millis(self.timing.lease))
-            .with(millis(self.timing.keep_report))
-            .with(millis(self.timing.keep_symbol))
+        let mut call = call(&WRITE, &[&writer_key(&report.symbol), &report_key(&report.symbol), SYMBOLS]);
+        call.arg((&report.writer.node_id, report.writer.writer_token, report.writer.sequence))
+            .arg((redis.redis_time_at(*generated), micros(elapsed)))
+            .arg(json)
+            .arg((entry, MAX_SYMBOLS))
+            .arg(millis(self.timing.lease))
+            .arg(millis(self.timing.keep_report))
+            .arg(millis(self.timing.keep_symbol));
+        call
     }
 
-    fn claim_call(&self, node: &NodeId, claim: &Claim) -> Call {
-        let is_first = claim.eagerness == Eagerness::First;
-        Call::on([writer_key(&claim.symbol)])
-            .with((&*node.0, u8::from(is_first), u8::from(claim.is_fresh), claim.floor))
-            .with(millis(self.timing.lease))
-            .with(millis(self.timing.left_free))
-            .with(millis(self.timing.node_alive))
-            .with(millis(self.timing.keep_symbol))
-    }
-
-    fn nodes_call(&self, node: Option<&NodeId>, word: &str) -> Call {
-        let node = node.map_or("", |node| &*node.0);
-        Call::on([NODES.to_owned()]).with((node, word, MAX_NODES, millis(self.timing.node_alive)))
+    fn claim_call(&self, node: &NodeId, claim: &Claim) -> ScriptInvocation<'static> {
+        let mut call = call(&CLAIM, &[&writer_key(&claim.symbol)]);
+        call.arg((&*node.0, u8::from(claim.is_fresh), claim.floor))
+            .arg((millis(self.timing.lease), millis(self.timing.keep_symbol)));
+        call
     }
 }
 
@@ -237,44 +259,30 @@ impl ReportCache for RedisCache {
     }
 
     async fn indexed(&self) -> Result<Vec<Indexed>, Unavailable> {
-        let ask = |mut redis: Connection| async move {
+        let ask = |redis: Connection| async move {
             let keep = millis(self.timing.keep_symbol);
-            let call = Call::on([SYMBOLS.to_owned()]).with((MAX_SYMBOLS, MAX_ENTRY_BYTES, keep));
+            let mut call = call(&INDEXED, &[SYMBOLS]);
+            call.arg((MAX_SYMBOLS, MAX_ENTRY_BYTES, keep));
             let sent = self.clock.monotonic();
-            let mut answers: Vec<Vec<(Vec<u8>, u64)>> = redis.run(&INDEXED, &[call]).await?;
+            let mut answers: Vec<Vec<(Vec<u8>, u64)>> = redis.run(&[call]).await?;
             let since_sent = self.clock.monotonic().saturating_duration_since(sent);
             Ok(by_symbol(answers.pop().ok_or_else(unexpected)?, since_sent))
         };
         self.readers.run("indexed", ask).await
     }
 
-    async fn nodes(&self, alive: Option<&NodeId>) -> Result<Vec<NodeId>, Unavailable> {
-        let ask = |mut redis: Connection| async move {
-            let call = self.nodes_call(alive, "alive");
-            let mut answers: Vec<(u64, Vec<Vec<u8>>)> = redis.run(&NODES_ALIVE, &[call]).await?;
-            let (time, names) = answers.pop().ok_or_else(unexpected)?;
-            redis.note_time(time);
-            let mut nodes: Vec<NodeId> = names.iter().map(|bytes| NodeId(name(bytes))).collect();
-            nodes.sort();
-            Ok(nodes)
-        };
-        self.writers.run("nodes", ask).await
-    }
-
     async fn claim(&self, node: &NodeId, claims: &[Claim]) -> Result<Vec<Lease>, Unavailable> {
-        let ask = |mut redis: Connection| async move {
-            let calls: Vec<Call> = claims.iter().map(|claim| self.claim_call(node, claim)).collect();
-            let answers: Vec<(u64, String, Token, Vec<u8>)> = redis.run(&CLAIM, &calls).await?;
-            let lease = |(time, outcome, token, node): (u64, String, Token, Vec<u8>)| {
+        let ask = |redis: Connection| async move {
+            let calls: Vec<_> = claims.iter().map(|claim| self.claim_call(node, claim)).collect();
+            let answers: Vec<(u64, String, Token)> = redis.run(&calls).await?;
+            let lease = |(time, outcome, token): (u64, String, Token)| {
                 redis.note_time(time);
-                let node = NodeId(name(&node));
-                Ok(match outcome.as_str() {
-                    "taken" => Lease::Taken { token },
-                    "renewed" => Lease::Renewed { token, wanted_by: Some(node).filter(|node| !node.0.is_empty()) },
-                    "other" => Lease::Other { node, token },
-                    "free" => Lease::Free,
-                    _ => return Err(unexpected()),
-                })
+                match outcome.as_str() {
+                    "taken" => Ok(Lease::Taken { token }),
+                    "renewed" => Ok(Lease::Renewed { token }),
+                    "other" => Ok(Lease::Other { token }),
+                    _ => Err(unexpected()),
+                }
             };
             answers.into_iter().map(lease).collect()
         };
@@ -284,10 +292,10 @@ impl ReportCache for RedisCache {
     async fn write(&self, writes: &[Write]) -> Result<Vec<Written>, Unavailable> {
         let reports: Vec<Vec<u8>> = writes.iter().map(json).collect::<Result<_, _>>()?;
         let reports = &reports;
-        let send = |mut redis: Connection| async move {
+        let send = |redis: Connection| async move {
             let both = writes.iter().zip(reports);
-            let calls: Vec<Call> = both.map(|(write, json)| self.write_call(write, json, &redis)).collect();
-            let answers: Vec<(u64, String, Token, u64)> = redis.run(&WRITE, &calls).await?;
+            let calls: Vec<_> = both.map(|(write, json)| self.write_call(write, json, &redis)).collect();
+            let answers: Vec<(u64, String, Token, u64)> = redis.run(&calls).await?;
             let written = |(write, (time, outcome, token, sequence)): (&Write, (u64, String, Token, u64))| {
                 redis.note_time(time);
                 let writer = &write.report.writer;
@@ -305,18 +313,15 @@ impl ReportCache for RedisCache {
         self.writers.run("write", send).await
     }
 
-    async fn release(&self, node: &NodeId, leases: &[(Arc<str>, Token)], leaving: bool) -> Result<(), Unavailable> {
-        let send = |mut redis: Connection| async move {
-            let lease = millis(self.timing.lease);
-            let calls: Vec<Call> = leases
-                .iter()
-                .map(|(symbol, token)| Call::on([writer_key(symbol)]).with((&*node.0, *token, lease)))
-                .collect();
-            redis.run::<redis::Value>(&RELEASE, &calls).await?;
-            if leaving {
-                let call = self.nodes_call(Some(node), "leaving");
-                redis.run::<redis::Value>(&NODES_ALIVE, &[call]).await?;
-            }
+    async fn release(&self, node: &NodeId, leases: &[(Arc<str>, Token)]) -> Result<(), Unavailable> {
+        let send = |redis: Connection| async move {
+            let release = |(symbol, token): &(Arc<str>, Token)| {
+                let mut call = call(&RELEASE, &[&writer_key(symbol)]);
+                call.arg((&*node.0, *token, millis(self.timing.lease)));
+                call
+            };
+            let calls: Vec<_> = leases.iter().map(release).collect();
+            redis.run::<redis::Value>(&calls).await?;
             Ok(())
         };
         self.writers.run("release", send).await
@@ -324,5 +329,45 @@ impl ReportCache for RedisCache {
 
     fn place(&self) -> &str {
         &self.place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tribune_core::SystemClock;
+
+    fn open(url: &str) -> tribune_core::Result<RedisCache> {
+        RedisCache::open(url, Arc::new(SystemClock))
+    }
+
+    #[test]
+    fn places_have_no_secrets() {
+        let place = |url| open(url).expect("an address").place.to_string();
+        assert_eq!(place("redis://127.0.0.1"), "Redis at 127.0.0.1:6379");
+        assert_eq!(place("redis://me:hunter2@cache.example:7000/3"), "Redis at cache.example:7000, database 3");
+        assert_eq!(place("rediss://:hunter2@cache.example"), "Redis at cache.example:6379");
+    }
+
+    #[test]
+    fn malformed_addresses_are_refused_without_secrets() {
+        for url in [
+            "",
+            "  ",
+            "127.0.0.1:6379",
+            "http://:hunter2@127.0.0.1",
+            "redis://",
+            "redis://:hunter2@host:99999",
+            "redis://:hunter2@host/hunter2",
+            "rediss://:hunter2@host#insecure",
+            "redis://:hunter2@host?protocol=hunter2",
+        ] {
+            let Err(error) = open(url) else {
+                panic!("`{url}` was accepted");
+            };
+            let text = format!("{error} {error:?}");
+            assert!(text.contains("redis://host:6379"), "{text}");
+            assert!(!text.contains("hunter2"), "{text}");
+        }
     }
 }

@@ -1,10 +1,9 @@
-//! One writer per symbol, growing fencing tokens, and live nodes.
+//! One writer per symbol, and growing fencing tokens.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use tribune_reports::cache::Eagerness::{First, IfLeft};
 use tribune_reports::cache::{Claim, Found, Lease, MAX_TOKEN, NodeId, ReportCache, Timing, Token, Written};
 
 use super::{BRIEF, PATIENT, Shared, claims, on_both, reads, takes, wait_for_expiry, writes};
@@ -16,7 +15,7 @@ async fn late_writes_of_an_old_writer_are_refused(shared: impl Fn(Timing) -> Sha
     assert_eq!(writes(&cache, write(BTC, &a, 7, 1)).await, Written::Refused { token: 0 }, "nobody has a lease");
     let old = takes(&cache, &a, BTC).await;
     assert_eq!(writes(&cache, write(BTC, &a, old, 9)).await, Written::Stored);
-    cache.release(&a, &[(symbol(BTC), old)], false).await.expect("it answers");
+    cache.release(&a, &[(symbol(BTC), old)]).await.expect("it answers");
     assert_eq!(writes(&cache, write(BTC, &a, old, 10)).await, Written::Refused { token: 0 }, "given up");
     let new = takes(&shared.open(), &b, BTC).await;
     assert!(new > old);
@@ -55,124 +54,48 @@ async fn expired_lease_cannot_write(shared: impl Fn(Timing) -> Shared) {
     assert!(takes(&cache, &b, BTC).await > again);
 }
 
-async fn renewed_lease_is_visible_to_others(shared: impl Fn(Timing) -> Shared) {
+async fn lease_is_renewed_and_kept_from_others(shared: impl Fn(Timing) -> Shared) {
     let shared = shared(PATIENT);
     let (cache, a, b) = (shared.open(), node("a"), node("b"));
     let token = takes(&cache, &a, BTC).await;
-    for eagerness in [First, IfLeft] {
-        let renewed = Lease::Renewed { token, wanted_by: None };
-        assert_eq!(claims(&cache, &a, claim(BTC, eagerness)).await, renewed);
+    for _ in 0..2 {
+        assert_eq!(claims(&cache, &b, claim(BTC)).await, Lease::Other { token });
+        assert_eq!(claims(&cache, &a, claim(BTC)).await, Lease::Renewed { token });
     }
-    let other = Lease::Other { node: a.clone(), token };
-    assert_eq!(claims(&cache, &b, claim(BTC, IfLeft)).await, other);
-    let renewed = Lease::Renewed { token, wanted_by: None };
-    assert_eq!(claims(&cache, &a, claim(BTC, First)).await, renewed, "not much wanted");
-    assert_eq!(claims(&cache, &b, claim(BTC, First)).await, other);
-    let renewed = Lease::Renewed { token, wanted_by: Some(b.clone()) };
-    assert_eq!(claims(&cache, &a, claim(BTC, IfLeft)).await, renewed);
-    cache.release(&a, &[(symbol(BTC), token)], false).await.expect("it answers");
-    let next = takes(&cache, &b, BTC).await;
-    assert!(next > token);
-    let renewed = Lease::Renewed { token: next, wanted_by: None };
-    assert_eq!(claims(&cache, &b, claim(BTC, First)).await, renewed, "wanted by itself");
-}
-
-async fn request_for_a_lease_expires(shared: impl Fn(Timing) -> Shared) {
-    let shared = shared(Timing { node_alive: BRIEF, ..PATIENT });
-    let (cache, a, b) = (shared.open(), node("a"), node("b"));
-    let token = takes(&cache, &a, BTC).await;
-    claims(&cache, &b, claim(BTC, First)).await;
-    wait_for_expiry().await;
-    let renewed = Lease::Renewed { token, wanted_by: None };
-    assert_eq!(claims(&cache, &a, claim(BTC, First)).await, renewed);
-}
-
-async fn any_node_takes_a_lease_left_free(shared: impl Fn(Timing) -> Shared) {
-    let shared = shared(Timing { left_free: BRIEF, ..PATIENT });
-    let (cache, a, b) = (shared.open(), node("a"), node("b"));
-    // One that nobody ever had is left free from the first claim on.
-    assert_eq!(claims(&cache, &b, claim(BTC, IfLeft)).await, Lease::Free);
-    wait_for_expiry().await;
-    let Lease::Taken { token } = claims(&cache, &b, claim(BTC, IfLeft)).await else {
-        panic!("it was left free");
-    };
-    // And one that was given up, from then on.
-    cache.release(&b, &[(symbol(BTC), token)], false).await.expect("it answers");
-    wait_for_expiry().await;
-    assert!(matches!(
-        claims(&cache, &a, claim(BTC, IfLeft)).await,
-        Lease::Taken { token: next } if next > token
-    ));
-}
-
-async fn first_choice_goes_first_for_a_while(shared: impl Fn(Timing) -> Shared) {
-    let shared = shared(Timing { lease: BRIEF, ..PATIENT });
-    let (cache, a, b) = (shared.open(), node("a"), node("b"));
-    assert_eq!(claims(&cache, &b, claim(BTC, IfLeft)).await, Lease::Free);
-    let token = takes(&cache, &a, BTC).await;
-    wait_for_expiry().await;
-    assert_eq!(claims(&cache, &b, claim(BTC, IfLeft)).await, Lease::Free, "run out");
-    assert!(takes(&cache, &a, BTC).await > token);
+    cache.release(&a, &[(symbol(BTC), token)]).await.expect("it answers");
+    assert!(takes(&cache, &b, BTC).await > token, "at once");
 }
 
 async fn fresh_node_takes_over_from_stale_one(shared: impl Fn(Timing) -> Shared) {
     let shared = shared(PATIENT);
     let (cache, a, b, c) = (shared.open(), node("a"), node("b"), node("c"));
-    let stale = |eagerness| Claim { is_fresh: false, ..claim(BTC, eagerness) };
+    let stale = || Claim { is_fresh: false, ..claim(BTC) };
     let token = takes(&cache, &a, BTC).await;
-    assert!(matches!(claims(&cache, &b, claim(BTC, IfLeft)).await, Lease::Other { .. }));
-    let renewed = Lease::Renewed { token, wanted_by: None };
-    assert_eq!(claims(&cache, &a, stale(IfLeft)).await, renewed, "it goes on until somebody can");
-    assert!(matches!(claims(&cache, &c, stale(IfLeft)).await, Lease::Other { .. }), "no better");
-    let Lease::Taken { token: next } = claims(&cache, &b, claim(BTC, IfLeft)).await else {
-        panic!("not taken");
-    };
+    assert_eq!(claims(&cache, &b, claim(BTC)).await, Lease::Other { token });
+    assert_eq!(claims(&cache, &a, stale()).await, Lease::Renewed { token }, "it goes on until somebody can");
+    assert_eq!(claims(&cache, &c, stale()).await, Lease::Other { token }, "no better");
+    let next = takes(&cache, &b, BTC).await;
     assert!(next > token);
-    assert!(matches!(claims(&cache, &a, claim(BTC, IfLeft)).await, Lease::Other { .. }), "b is fresh");
+    assert_eq!(claims(&cache, &a, claim(BTC)).await, Lease::Other { token: next }, "b is fresh");
 }
 
 async fn node_releases_only_its_own_lease(shared: impl Fn(Timing) -> Shared) {
     let shared = shared(PATIENT);
     let (cache, a, b) = (shared.open(), node("a"), node("b"));
     let token = takes(&cache, &a, BTC).await;
-    cache.release(&b, &[(symbol(BTC), token)], false).await.expect("it answers");
-    cache.release(&a, &[(symbol(BTC), token - 1)], false).await.expect("it answers");
-    cache.release(&a, &[(symbol("ETHUSDT"), token)], false).await.expect("it answers");
-    let renewed = Lease::Renewed { token, wanted_by: None };
-    assert_eq!(claims(&cache, &a, claim(BTC, First)).await, renewed);
-}
-
-async fn node_is_alive_after_a_heartbeat(shared: impl Fn(Timing) -> Shared) {
-    let shared = shared(PATIENT);
-    let (cache, a, b) = (shared.open(), node("a"), node("b"));
-    let alive = async |who: Option<&NodeId>| cache.nodes(who).await.expect("it answers");
-    assert!(alive(None).await.is_empty());
-    assert_eq!(alive(Some(&b)).await, std::slice::from_ref(&b));
-    assert_eq!(alive(Some(&a)).await, [a.clone(), b.clone()]);
-    assert_eq!(alive(None).await, [a.clone(), b.clone()]);
-    cache.release(&b, &[], false).await.expect("it answers");
-    assert_eq!(alive(None).await.len(), 2, "it does not leave");
-    cache.release(&b, &[], true).await.expect("it answers");
-    assert_eq!(alive(None).await, std::slice::from_ref(&a));
-}
-
-async fn silent_node_is_not_alive(shared: impl Fn(Timing) -> Shared) {
-    let shared = shared(Timing { node_alive: BRIEF, ..PATIENT });
-    let cache = shared.open();
-    cache.nodes(Some(&node("a"))).await.expect("it answers");
-    wait_for_expiry().await;
-    assert!(cache.nodes(None).await.expect("it answers").is_empty());
-    let b = node("b");
-    assert_eq!(cache.nodes(Some(&b)).await.expect("it answers"), std::slice::from_ref(&b));
+    cache.release(&b, &[(symbol(BTC), token)]).await.expect("it answers");
+    cache.release(&a, &[(symbol(BTC), token - 1)]).await.expect("it answers");
+    cache.release(&a, &[(symbol("ETHUSDT"), token)]).await.expect("it answers");
+    assert_eq!(claims(&cache, &a, claim(BTC)).await, Lease::Renewed { token });
 }
 
 async fn tokens_are_larger_than_the_floor(shared: impl Fn(Timing) -> Shared) {
     let shared = shared(PATIENT);
     let (cache, a) = (shared.open(), node("a"));
     let floor = 1 << 45;
-    let high = Claim { floor, ..claim(BTC, First) };
+    let high = Claim { floor, ..claim(BTC) };
     assert_eq!(claims(&cache, &a, high).await, Lease::Taken { token: floor + 1 });
-    let absurd = Claim { floor: u64::MAX, ..claim("ETHUSDT", First) };
+    let absurd = Claim { floor: u64::MAX, ..claim("ETHUSDT") };
     match claims(&cache, &a, absurd).await {
         Lease::Taken { token } => assert!(token <= MAX_TOKEN),
         other => panic!("not taken: {other:?}"),
@@ -202,16 +125,16 @@ async fn race(cache: Arc<dyn ReportCache>, me: NodeId) -> Vec<Token> {
     let mut taken: Vec<Token> = Vec::new();
     let mut seen: Token = 0;
     while taken.len() < 60 {
-        match claims(&cache, &me, claim(BTC, First)).await {
+        match claims(&cache, &me, claim(BTC)).await {
             Lease::Taken { token } => {
                 assert!(token > seen, "{token} after {seen}");
                 seen = token;
                 taken.push(token);
                 let sequence = 100 - taken.len() as u64;
                 assert_eq!(writes(&cache, write(BTC, &me, token, sequence)).await, Written::Stored);
-                cache.release(&me, &[(symbol(BTC), token)], false).await.expect("it answers");
+                cache.release(&me, &[(symbol(BTC), token)]).await.expect("it answers");
             }
-            Lease::Other { token, .. } => {
+            Lease::Other { token } => {
                 assert!(token >= seen, "{token} after {seen}");
                 seen = token;
             }
@@ -245,14 +168,9 @@ on_both! {
     late_writes_of_an_old_writer_are_refused
     older_sequences_are_refused
     expired_lease_cannot_write
-    renewed_lease_is_visible_to_others
-    request_for_a_lease_expires
-    any_node_takes_a_lease_left_free
-    first_choice_goes_first_for_a_while
+    lease_is_renewed_and_kept_from_others
     fresh_node_takes_over_from_stale_one
     node_releases_only_its_own_lease
-    node_is_alive_after_a_heartbeat
-    silent_node_is_not_alive
     tokens_are_larger_than_the_floor
     tokens_grow_with_every_change
 }

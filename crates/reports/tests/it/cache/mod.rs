@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 use tribune_core::SystemClock;
 use tribune_reports::cache::{
-    Claim, Eagerness, Found, Lease, MemoryCache, NodeId, RedisCache, ReportCache, Timing, Token, Write, Written,
+    Claim, Found, Lease, MemoryCache, NodeId, RedisCache, ReportCache, Timing, Token, Write, Written,
 };
 
 use crate::redis_server::RedisServer;
@@ -19,8 +19,6 @@ use crate::reports::{claim, symbol};
 pub const PATIENT: Timing = Timing {
     keep_report: Duration::from_secs(300),
     lease: Duration::from_secs(60),
-    left_free: Duration::from_secs(60),
-    node_alive: Duration::from_secs(60),
     keep_symbol: Duration::from_secs(3600),
     read_within: Duration::from_secs(10),
     write_within: Duration::from_secs(10),
@@ -67,7 +65,7 @@ pub async fn claims(cache: &Arc<dyn ReportCache>, node: &NodeId, claim: Claim) -
 }
 
 pub async fn takes(cache: &Arc<dyn ReportCache>, node: &NodeId, name: &str) -> Token {
-    match claims(cache, node, claim(name, Eagerness::First)).await {
+    match claims(cache, node, claim(name)).await {
         Lease::Taken { token } => token,
         other => panic!("not taken: {other:?}"),
     }

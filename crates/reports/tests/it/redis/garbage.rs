@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
-use tribune_reports::cache::{Eagerness, Found, Lease, MAX_TOKEN, Written};
+use tribune_reports::cache::{Found, Lease, MAX_TOKEN, Written};
 use tribune_reports::model::Report;
 
 use super::{REPORT_KEY, open_with, works};
@@ -12,7 +12,7 @@ use crate::redis_server::RedisServer;
 use crate::reports::{BTC, claim, node, report, stored, symbol, write};
 
 const WRITER_KEY: &str = "report:writer:BTCUSDT";
-const KEYS: [&str; 4] = [REPORT_KEY, WRITER_KEY, "report:nodes", "report:symbols"];
+const KEYS: [&str; 3] = [REPORT_KEY, WRITER_KEY, "report:symbols"];
 
 /// Stores a value of the given Redis type.
 fn put(server: &RedisServer, kind: &str, key: &str) {
@@ -41,9 +41,8 @@ async fn garbage_is_reported_and_replaced() {
         }
         assert!(cache.indexed().await.expect("it answers").is_empty(), "{kind}");
         assert_eq!(writes(&cache, write(BTC, &me, 5, 1)).await, Written::Refused { token: 0 }, "{kind}");
-        assert!(cache.nodes(None).await.expect("it answers").is_empty(), "{kind}");
         works(&cache, &me).await;
-        cache.release(&me, &[(symbol(BTC), 5)], true).await.expect("it answers");
+        cache.release(&me, &[(symbol(BTC), 5)]).await.expect("it answers");
         assert_eq!(cache.indexed().await.expect("it answers").len(), 1, "{kind}");
     }
 }
@@ -61,19 +60,17 @@ async fn absurd_leases_are_not_in_force() {
         &["node", "b", "token", "18446744073709551615", "until_ms", "1e300"],
         &["node", "b", "token", "-7", "until_ms", "nan"],
         &["node", "b", "token", "0x10", "until_ms", "inf"],
-        &["node", &long, "token", &long, "until_ms", &long, "wanted_by", &long],
-        &["node", "\u{0}", "token", "", "until_ms", "", "sequence", "", "wanted_until_ms", ""],
-        &["until_ms", "-1", "sequence", far, "wanted_by", "b", "wanted_until_ms", far],
+        &["node", &long, "token", &long, "until_ms", &long],
+        &["node", "\u{0}", "token", "", "until_ms", "", "sequence", ""],
+        &["until_ms", "-1", "sequence", far],
     ];
     for fields in absurd {
         let _: i64 = server.does("DEL", &[WRITER_KEY]);
         let _: i64 = server.does("HSET", &[&[WRITER_KEY], fields].concat());
         assert_eq!(writes(&cache, write(BTC, &node("b"), 7, 1)).await, Written::Refused { token: 0 });
-        assert_eq!(claims(&cache, &me, claim(BTC, Eagerness::IfLeft)).await, Lease::Free);
         let token = takes(&cache, &me, BTC).await;
         assert!(token <= MAX_TOKEN);
-        let renewed = Lease::Renewed { token, wanted_by: None };
-        assert_eq!(claims(&cache, &me, claim(BTC, Eagerness::First)).await, renewed);
+        assert_eq!(claims(&cache, &me, claim(BTC)).await, Lease::Renewed { token });
         assert_eq!(writes(&cache, write(BTC, &me, token, 1)).await, Written::Stored);
     }
 }
@@ -137,22 +134,20 @@ fn hostile_bytes_break_nothing() {
     let (cache, me) = (open_with(&server.url(), PATIENT), node("a"));
     let client = redis::Client::open(server.url()).expect("an address");
     let connection = std::cell::RefCell::new(client.get_connection().expect("it runs"));
-    proptest!(ProptestConfig::with_cases(200), |(bytes in hostile_bytes(), field in 0_usize..5)| {
-        let field = ["node", "token", "sequence", "until_ms", "wanted_by"][field];
+    proptest!(ProptestConfig::with_cases(200), |(bytes in hostile_bytes(), field in 0_usize..4)| {
+        let field = ["node", "token", "sequence", "until_ms"][field];
         redis::pipe()
             .cmd("SET").arg(REPORT_KEY).arg(&bytes).arg("PX").arg(1_000)
             .cmd("HSET").arg(WRITER_KEY).arg(field).arg(&bytes)
-            .cmd("ZADD").arg("report:nodes").arg(1e13).arg(&bytes)
             .cmd("ZADD").arg("report:symbols").arg(1_700_000_000_000_u64).arg(&bytes)
             .exec(&mut connection.borrow_mut()).expect("it runs");
         runtime.block_on(async {
             let found = cache.read(&[symbol(BTC)]).await.expect("it answers");
             prop_assert!(matches!(found[..], [Found::Garbage(_) | Found::Report(_)]));
             cache.indexed().await.expect("it answers");
-            cache.nodes(Some(&me)).await.expect("it answers");
-            cache.claim(&me, &[claim(BTC, Eagerness::IfLeft)]).await.expect("it answers");
+            cache.claim(&me, &[claim(BTC)]).await.expect("it answers");
             cache.write(&[write(BTC, &me, 7, 1)]).await.expect("it answers");
-            cache.release(&me, &[(symbol(BTC), 7)], false).await.expect("it answers");
+            cache.release(&me, &[(symbol(BTC), 7)]).await.expect("it answers");
             Ok(())
         })?;
     });
