@@ -3,13 +3,14 @@
 //! - [`event`]: messages of the streams, as values
 //! - `socket`: one connection; `subscriptions`: what it subscribes to
 //! - `shard`: one connection's worth of symbols, the only writer of their books
-//! - `tracked`: the writer's side of a symbol; `rhythm`: how often it changes; `published`: the readers' side;
-//!   `heartbeat`: when a connection last brought anything; `health`: the state of all connections
+//! - `tracked`: the writer's side of a symbol; `published`: the readers' side; `heartbeat`: when a connection last
+//!   brought anything; `health`: the state of all connections, and the exchange's time
 //! - `snapshots`: fetches snapshots by rank, within the weight budget
 //! - `board`: the last 24 hours of every symbol; `pulse`: the activity of one; [`Observer`]: looks at every book
 //!   once a second; `ofi`: pressure on the best prices
-//! - `alone`: one book without a connection, for benchmarks and tests
 
+#[cfg(any(test, feature = "testing"))]
+#[path = "../../testing/alone.rs"]
 mod alone;
 mod board;
 pub mod event;
@@ -19,7 +20,6 @@ mod observer;
 mod ofi;
 mod published;
 mod pulse;
-mod rhythm;
 mod settings;
 mod shard;
 mod snapshots;
@@ -35,7 +35,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tribune_clock::Clock;
 
-#[doc(hidden)]
+#[cfg(any(test, feature = "testing"))]
 pub use alone::Alone;
 pub use board::{Board, Day};
 pub use health::Health;
@@ -88,9 +88,9 @@ impl<O: Observer> Feed<O> {
             books: RwLock::default(),
             shards: Mutex::default(),
             wanted,
-            unstarted: Mutex::new(Some((rest, receiver))),
             board: Arc::default(),
-            health: Arc::default(),
+            health: Arc::new(Health::new(rest.clone())),
+            unstarted: Mutex::new(Some((rest, receiver))),
             stop: CancellationToken::new(),
         })
     }
@@ -144,8 +144,9 @@ impl<O: Observer> Feed<O> {
             shards.push(self.open_shard(false));
         }
         let shard = &mut shards[at];
-        let heartbeat = shard.heartbeat.clone();
-        let published = Arc::new(Published::on(heartbeat, symbol.clone(), pinned, rank, day, now));
+        let mut published = Published::new(symbol.clone(), pinned, rank, day, now);
+        published.heartbeat = shard.heartbeat.clone();
+        let published = Arc::new(published);
         books.insert(symbol.clone(), published.clone());
         metrics::gauge!("tribune_books").set(books.len() as f64);
         drop(books);

@@ -17,8 +17,6 @@ use crate::model::{Candle, Interval, Millis, Trade};
 use crate::moment::Stamped;
 
 pub const DEFAULT_BASE_URL: &str = "https://data-api.binance.vision";
-/// An answer that took so long is a poor reading of the exchange's clock.
-const UNCERTAIN: Duration = Duration::from_secs(1);
 const MAX_DEPTH: u32 = 5_000;
 const MAX_ROWS: u32 = 1_000;
 /// Larger answers are decoded on a blocking thread.
@@ -148,14 +146,6 @@ impl Rest {
         *self.inner.offset_ms.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets the offset, unless another has been learned since.
-    pub(super) fn forget_offset(&self, wrong: Option<i64>) {
-        let mut offset = self.inner.offset_ms.lock().unwrap_or_else(PoisonError::into_inner);
-        if *offset == wrong {
-            *offset = None;
-        }
-    }
-
     /// How far this machine's clock is from the exchange's, in words, if a second or more.
     pub fn clock_skew(&self) -> Option<String> {
         let offset = self.clock_offset_ms().filter(|offset| offset.unsigned_abs() >= 1_000)?;
@@ -176,26 +166,12 @@ impl Rest {
     /// Asks for the exchange's time and learns the offset of the clocks: the answer was right half a round trip before it
     /// came.
     pub async fn server_time(&self) -> Result<Stamped<Millis>, RestError> {
-        self.ask_time(false).await
-    }
-
-    /// The same where the known offset may be wrong: the new reading counts even on a slow connection.
-    pub async fn server_time_anew(&self) -> Result<Stamped<Millis>, RestError> {
-        self.ask_time(true).await
-    }
-
-    async fn ask_time(&self, is_doubtful: bool) -> Result<Stamped<Millis>, RestError> {
         let request = Request::new(Endpoint::Time);
         let raw = self.inner.transport.send(&request, self.priority).await?;
         let round_trip = raw.received.monotonic.saturating_duration_since(raw.sent.monotonic);
         let half = i64::try_from(round_trip.as_millis() / 2).unwrap_or(i64::MAX);
         let stamped = decoded(raw, request.endpoint, answers::server_time)?;
-        if round_trip >= UNCERTAIN && !is_doubtful && self.clock_offset_ms().is_some() {
-            // The delay may be on either way, so the reading before is better.
-            return Ok(stamped);
-        }
-        let now = stamped.value.saturating_add(half);
-        let offset = now.saturating_sub(stamped.received.wall.as_millisecond());
+        let offset = stamped.value.saturating_add(half).saturating_sub(stamped.received.wall.as_millisecond());
         *self.inner.offset_ms.lock().unwrap_or_else(PoisonError::into_inner) = Some(offset);
         Ok(stamped)
     }

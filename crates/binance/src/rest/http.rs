@@ -1,5 +1,6 @@
 //! Sends one request and reads its answer: bounded in time and size, counted in metrics, with errors in words.
 
+use std::error::Error;
 use std::str::FromStr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -12,7 +13,6 @@ use tribune_clock::Clock;
 use super::client::Settings;
 use super::error::RestError;
 use super::governor::{Governor, Permit, Priority};
-use super::network::explain;
 use super::request::Request;
 use crate::moment::{Moment, Stamped};
 
@@ -82,7 +82,7 @@ impl Transport {
         let url = base(&settings.base_url)?;
         let host = url.host_str().unwrap_or_default().to_owned();
         let client = http_client(&host, CONNECT_TIMEOUT.min(settings.timeout))
-            .map_err(|error| RestError::NoClient(error.to_string()))?;
+            .map_err(|error| RestError::Invalid(format!("cannot create an HTTP client on this machine: {error}")))?;
         Ok(Self {
             client,
             base: format!("{}/api/v3/", url.as_str().trim_end_matches('/')),
@@ -170,7 +170,7 @@ impl Transport {
         timeout: Duration,
     ) -> Result<Raw, RestError> {
         let response = self.outgoing(request).timeout(timeout).send().await;
-        let response = response.map_err(|error| RestError::Network(explain(&error)))?;
+        let response = response.map_err(|error| unanswered(&error))?;
         let received = Moment::now(&*self.clock);
         let (status, headers) = (response.status(), response.headers());
         if let Some(counted) = number_in(headers, "x-mbx-used-weight-1m") {
@@ -245,7 +245,7 @@ impl Transport {
             return Err(too_large());
         }
         let mut body = Vec::with_capacity(announced);
-        while let Some(chunk) = response.chunk().await.map_err(|error| RestError::Network(explain(&error)))? {
+        while let Some(chunk) = response.chunk().await.map_err(|error| unanswered(&error))? {
             if body.len() + chunk.len() > most {
                 return Err(too_large());
             }
@@ -269,6 +269,28 @@ pub(crate) fn http_client(host: &str, connect_timeout: Duration) -> reqwest::Res
     builder.build()
 }
 
+/// Why a request has no answer. Once it was connected it may have arrived, whatever went wrong then.
+fn unanswered(error: &reqwest::Error) -> RestError {
+    match (error.is_connect(), error.is_timeout()) {
+        (true, _) => RestError::Unreachable(root_cause(error)),
+        (false, true) => RestError::Timeout,
+        (false, false) => RestError::BrokenOff,
+    }
+}
+
+/// What lies behind an error, without the request's address.
+pub(crate) fn root_cause(error: &reqwest::Error) -> String {
+    let mut cause: &dyn Error = error;
+    loop {
+        // The error inside an I/O error is not its source.
+        let wrapped = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        match wrapped.map(|inner| inner as &dyn Error).or_else(|| cause.source()) {
+            Some(inner) => cause = inner,
+            None => return cause.to_string(),
+        }
+    }
+}
+
 fn base(text: &str) -> Result<Url, RestError> {
     let refuse = |why: &str| RestError::Invalid(format!("the exchange's base URL {why}"));
     let url = Url::parse(text).map_err(|_| refuse("is not a URL; it looks like https://data-api.binance.vision"))?;
@@ -289,7 +311,7 @@ struct ErrorBody {
 }
 
 fn refused(code: i64, message: &str, request: &Request) -> RestError {
-    RestError::Refused { code, message: quotable(message, request), subject: request.subject.clone() }
+    RestError::Refused { code, message: quoted(message), subject: request.subject.clone() }
 }
 
 /// What the body adds to an error that follows from the status. A replay's simulator says what the recording does not
@@ -302,30 +324,19 @@ fn explained(
     simulation: Option<Simulation>,
 ) -> RestError {
     let said: Option<ErrorBody> = serde_json::from_slice(body).ok();
-    if simulation == Some(Simulation::Replay) && matches!(error, RestError::Server { .. }) {
-        let missing = said.map(|said| quoted(&said.msg)).filter(|said| !said.is_empty());
-        return missing.map_or(error, RestError::NotRecorded);
-    }
-    if request.method == Method::GET || error.leaves_outcome_unknown() {
-        return error;
-    }
     match said.map(|said| refused(said.code, &said.msg, request)) {
+        Some(RestError::Refused { message, .. })
+            if simulation == Some(Simulation::Replay) && status.is_server_error() && !message.is_empty() =>
+        {
+            RestError::NotRecorded(message)
+        }
+        _ if request.method == Method::GET => error,
         Some(refused) if refused.leaves_outcome_unknown() => refused,
-        Some(_) => error,
-        None => RestError::Page { status: status.as_u16(), means: Box::new(error) },
+        None if !error.leaves_outcome_unknown() => {
+            RestError::Status { endpoint: request.endpoint.as_str(), status: status.as_u16() }
+        }
+        _ => error,
     }
-}
-
-/// The exchange's message, unless it repeats a secret.
-fn quotable(message: &str, request: &Request) -> String {
-    let key = request.key.as_ref().and_then(|key| key.to_str().ok());
-    let sent = [Some(request.query.as_str()), request.form.as_deref()];
-    let signature = sent.into_iter().flatten().find_map(|sent| sent.split_once("signature="));
-    let secrets = [key, signature.map(|(_, signature)| signature)];
-    if secrets.into_iter().flatten().any(|secret| message.contains(secret)) {
-        return String::new();
-    }
-    quoted(message)
 }
 
 /// One line without control characters, at most [`MAX_QUOTED_CHARS`] long.

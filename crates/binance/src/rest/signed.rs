@@ -25,13 +25,10 @@ impl Rest {
         if self.clock_offset_ms().is_none() {
             self.learn_time().await?;
         }
-        let offset = self.clock_offset_ms();
         let first = self.signed_once(signer, &method, &request, read).await;
         if first.as_ref().err().and_then(RestError::code) != Some(CLOCK_SKEW) {
             return first;
         }
-        // The known offset is wrong: any new reading is better, even on a slow connection.
-        self.forget_offset(offset);
         self.learn_time().await?;
         self.signed_once(signer, &method, &request, read).await
     }
