@@ -54,7 +54,7 @@ pub enum RestError {
 
     /// Nothing was sent: there was no connection, and why.
     #[error(
-        "the exchange cannot be reached ({0}); if you run this server, check its network, its proxy, its certificates and market.rest_url"
+        "the exchange cannot be reached ({0}); try again in a moment; if you run this server, check its network, its proxy, its certificates and market.rest_url"
     )]
     Unreachable(String),
 

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use reqwest::header::{HeaderMap, RETRY_AFTER};
@@ -11,6 +11,7 @@ use serde::Deserialize;
 use tribune_clock::Clock;
 
 use super::client::Settings;
+use super::coalesce::Coalescer;
 use super::error::RestError;
 use super::governor::{Governor, Permit, Priority};
 use super::request::Request;
@@ -49,20 +50,32 @@ impl Simulation {
     }
 }
 
-pub(super) struct Transport {
+/// What all clones of a client share.
+pub(super) struct Inner {
     client: Client,
     /// Up to and with `/api/v3/`.
     base: String,
     /// For errors.
-    host: String,
-    private: bool,
+    pub(super) host: String,
+    /// Requests cannot be read on the way.
+    pub(super) is_private: bool,
     timeout: Duration,
     bulk_timeout: Duration,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) governor: Arc<Governor>,
-    simulation: Mutex<Option<Simulation>>,
+    /// Requests under way and fresh answers.
+    pub(super) answers: Coalescer,
+    state: Mutex<State>,
+}
+
+/// What answers have said of the exchange.
+#[derive(Default)]
+pub(super) struct State {
+    /// How far the exchange's clock is ahead of this machine's.
+    pub(super) offset_ms: Option<i64>,
+    pub(super) simulation: Option<Simulation>,
     /// `None` while requests succeed.
-    failing: Mutex<Option<Failing>>,
+    pub(super) failing: Option<Failing>,
 }
 
 /// The body of an answer.
@@ -76,7 +89,7 @@ pub struct Failing {
     pub why: RestError,
 }
 
-impl Transport {
+impl Inner {
     /// Checks the settings; nothing is sent.
     pub(super) fn new(settings: &Settings, governor: Arc<Governor>, clock: Arc<dyn Clock>) -> Result<Self, RestError> {
         let url = base(&settings.base_url)?;
@@ -86,46 +99,31 @@ impl Transport {
         Ok(Self {
             client,
             base: format!("{}/api/v3/", url.as_str().trim_end_matches('/')),
-            private: is_loopback(&host) || url.scheme() == "https",
+            is_private: is_loopback(&host) || url.scheme() == "https",
             host: url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}")),
             timeout: settings.timeout,
             bulk_timeout: settings.bulk_timeout,
+            answers: Coalescer::new(settings.window, &clock),
             clock,
             governor,
-            simulation: Mutex::new(None),
-            failing: Mutex::new(None),
+            state: Mutex::default(),
         })
     }
 
-    pub(super) fn simulation(&self) -> Option<Simulation> {
-        *self.simulation.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn failing(&self) -> Option<Failing> {
-        self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note_outcome(&self, answer: &Result<Raw, RestError>, now: Moment) {
-        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         match answer {
             // The exchange works if it refuses with a code of its own.
             Err(error) if !matches!(error, RestError::Refused { .. } | RestError::NotRecorded(_)) => {
-                *failing = Some(Failing {
-                    since: failing.as_ref().map_or(now, |failing| failing.since),
-                    last: now,
-                    why: error.clone(),
-                });
+                let since = state.failing.as_ref().map_or(now, |failing| failing.since);
+                state.failing = Some(Failing { since, last: now, why: error.clone() });
             }
-            _ => *failing = None,
+            _ => state.failing = None,
         }
-    }
-
-    pub(super) fn host(&self) -> &str {
-        &self.host
-    }
-
-    pub(super) const fn is_private(&self) -> bool {
-        self.private
     }
 
     /// Waits for a permit, sends, and reads the answer, all within the timeout; background work waits for its permit
@@ -178,7 +176,7 @@ impl Transport {
         }
         let simulation = Simulation::from_headers(headers);
         if simulation.is_some() {
-            self.set_simulation(simulation);
+            self.state().simulation = simulation;
         }
         // The exchange sends seconds.
         let retry_after = number_in(headers, RETRY_AFTER.as_str()).map(Duration::from_secs);
@@ -193,13 +191,9 @@ impl Transport {
         }
         // An error page of a proxy does not prove that the real exchange is there.
         if simulation.is_none() && matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')) {
-            self.set_simulation(None);
+            self.state().simulation = None;
         }
         Ok(Stamped { value: body, exchange_time: None, sent, received, simulated: simulation.is_some() })
-    }
-
-    fn set_simulation(&self, simulation: Option<Simulation>) {
-        *self.simulation.lock().unwrap_or_else(PoisonError::into_inner) = simulation;
     }
 
     fn outgoing(&self, request: &Request) -> reqwest::RequestBuilder {

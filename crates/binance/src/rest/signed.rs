@@ -47,7 +47,7 @@ impl Rest {
         read: fn(&[u8]) -> Decoded<T>,
     ) -> Result<Stamped<T>, RestError> {
         let request = signer.sign(request.clone(), method.clone(), self.exchange_now());
-        let raw = self.inner.transport.send(&request, self.priority).await?;
+        let raw = self.inner.send(&request, self.priority).await?;
         decoded(raw, request.endpoint, read)
     }
 

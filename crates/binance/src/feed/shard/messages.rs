@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::event::{Event, Unreadable, decode};
+use super::super::event::{Event, decode};
 use super::super::observer::Observer;
 use super::{Connection, Shard, is_due};
 use crate::model::Millis;
@@ -15,7 +15,7 @@ impl<O: Observer> Shard<O> {
     pub(super) fn message(&mut self, text: &str, by: Connection, now: Moment) {
         let event = match decode(text) {
             Ok(event) => event,
-            Err(unreadable) => return self.unreadable(&unreadable, now),
+            Err(stream) => return self.unreadable(stream.as_deref(), now),
         };
         match event {
             Event::Depth { symbol, diff } => {
@@ -85,12 +85,9 @@ impl<O: Observer> Shard<O> {
     }
 
     /// An update that cannot be read takes its book down. What else is missing shows at the next message, by its ids.
-    fn unreadable(&mut self, unreadable: &Unreadable, now: Moment) {
+    fn unreadable(&mut self, stream: Option<&str>, now: Moment) {
         self.complain(1, "messages of the exchange could not be read", now.monotonic);
-        // The line and column, never the content.
-        let (line, column) = (unreadable.line, unreadable.column);
-        tracing::debug!(line, column, "a message of the exchange could not be read");
-        let stream = unreadable.stream.as_deref().and_then(|name| name.split_once('@'));
+        let stream = stream.and_then(|name| name.split_once('@'));
         let Some((name, _)) = stream.filter(|(_, kind)| kind.starts_with("depth")) else { return };
         let tracked = self.symbols.values_mut().find(|tracked| tracked.published.symbol.to_lowercase() == name);
         if let Some(tracked) = tracked {

@@ -16,39 +16,25 @@ const MAX_REFUSED: usize = 4_096;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExchangeInfo {
-    pub rate_limits: Vec<RateLimit>,
+    /// What requests may weigh in a minute.
+    pub weight_per_minute: Option<u32>,
     pub symbols: Vec<Symbol>,
     /// Symbols that could not be read, with the reason: one of them must not take away all others.
     pub refused: Vec<(String, String)>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
-pub struct RateLimit {
-    /// `REQUEST_WEIGHT`, `ORDERS` or `RAW_REQUESTS`.
-    #[serde(rename = "rateLimitType", deserialize_with = "word")]
-    kind: Arc<str>,
-    interval: Unit,
+struct RateLimit {
+    rate_limit_type: String,
+    interval: String,
     interval_num: u64,
-    limit: u64,
+    limit: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-enum Unit {
-    Second = 1,
-    Minute = 60,
-    Hour = 3_600,
-    Day = 86_400,
-}
-
-impl ExchangeInfo {
-    /// What requests may weigh in a minute.
-    pub fn weight_per_minute(&self) -> Option<u32> {
-        let limit = self.rate_limits.iter().find(|limit| &*limit.kind == "REQUEST_WEIGHT")?;
-        let seconds = limit.interval_num.checked_mul(limit.interval as u64)?;
-        let per_minute = limit.limit.checked_mul(60)?.checked_div(seconds)?;
-        u32::try_from(per_minute).ok().filter(|limit| *limit > 0)
+impl RateLimit {
+    fn is_weight_per_minute(&self) -> bool {
+        (&*self.rate_limit_type, &*self.interval, self.interval_num) == ("REQUEST_WEIGHT", "MINUTE", 1)
     }
 }
 
@@ -98,8 +84,9 @@ struct Filter {
 
 pub(in crate::rest) fn exchange_info(body: &[u8]) -> Decoded<ExchangeInfo> {
     let wire: Wire<'_> = parse(body)?;
+    let weight = wire.rate_limits.iter().find(|limit| limit.is_weight_per_minute());
     let mut info = ExchangeInfo {
-        rate_limits: wire.rate_limits,
+        weight_per_minute: weight.map(|weight| weight.limit),
         symbols: Vec::with_capacity(wire.symbols.len()),
         refused: Vec::new(),
     };
@@ -202,7 +189,7 @@ mod tests {
     #[test]
     fn symbols_and_limits_are_read() {
         let info = read(&info()).expect("info");
-        assert_eq!(info.weight_per_minute(), Some(6000));
+        assert_eq!(info.weight_per_minute, Some(6000));
         let symbol = &info.symbols[0];
         assert_eq!((&*symbol.base, &*symbol.quote), ("T", "USDT"));
         assert_eq!(symbol.tick_size.map(|tick| tick.to_string()).as_deref(), Some("0.00001"));
@@ -255,7 +242,7 @@ mod tests {
         odd["symbols"] = json!([{"symbol": "A"}, 7]);
         let wrong = read(&odd).expect_err("none");
         assert_eq!(wrong, Wrong::new("symbols", "cannot be read; of A `status` is missing"));
-        odd["rateLimits"][0]["interval"] = json!("FORTNIGHT");
+        odd["rateLimits"][0]["interval"] = json!(7);
         assert_eq!(read(&odd).expect_err("limits").field, "rateLimits[0].interval");
     }
 }
