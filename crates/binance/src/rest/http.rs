@@ -305,7 +305,18 @@ struct ErrorBody {
 }
 
 fn refused(code: i64, message: &str, request: &Request) -> RestError {
-    RestError::Refused { code, message: quoted(message), subject: request.subject.clone() }
+    RestError::Refused { code, message: quotable(message, request), subject: request.subject.clone() }
+}
+
+/// The exchange's message, unless it repeats a secret.
+fn quotable(message: &str, request: &Request) -> String {
+    let key = request.key.as_ref().and_then(|key| key.to_str().ok());
+    let sent = request.form.as_ref().unwrap_or(&request.query);
+    let signature = sent.split_once("signature=").map(|(_, signature)| signature);
+    match [key, signature].into_iter().flatten().any(|secret| message.contains(secret)) {
+        true => String::new(),
+        false => quoted(message),
+    }
 }
 
 /// What the body adds to an error that follows from the status. A replay's simulator says what the recording does not

@@ -65,7 +65,7 @@ async fn an_exchange_that_is_not_there_is_said_not_to_be_there() {
     let query = tribune_core::Query { text: "bitcoin".to_owned(), limit: 5 };
     let error = market.source.search(&query, &crate::support::call()).await.expect_err("no symbols");
     assert_eq!(error.kind(), ErrorKind::Unavailable);
-    assert!(matches!(market.source.status(), SourceStatus::Degraded(why) if why.contains("refuses")));
+    assert!(matches!(market.source.status(), SourceStatus::Degraded(why) if why.contains("refused")));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
