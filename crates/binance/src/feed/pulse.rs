@@ -52,6 +52,8 @@ struct Inner {
     since: u64,
     /// The first whole second before which best prices were announced.
     quoted_since: Option<u64>,
+    /// When anything about the symbol last came.
+    heard: Option<Instant>,
 }
 
 impl Pulse {
@@ -77,12 +79,12 @@ impl Pulse {
 
     pub fn update(&self, now: Instant) {
         let number = self.second(now);
-        self.with(|inner| inner.at(number).updates += 1);
+        self.with(|inner| inner.at(number, now).updates += 1);
     }
 
     pub fn trade(&self, now: Instant) {
         let number = self.second(now);
-        self.with(|inner| inner.at(number).trades += 1);
+        self.with(|inner| inner.at(number, now).trades += 1);
     }
 
     pub fn quote(&self, now: Instant, quote: BestQuote) {
@@ -95,17 +97,19 @@ impl Pulse {
             }
             inner.quoted_since.get_or_insert(number + 1);
             let pressure = before.and_then(|before| step(&before, &quote));
-            let second = inner.at(number);
+            let second = inner.at(number, now);
             second.quotes += 1;
             second.ofi = second.ofi.saturating_add(pressure.map_or(0, Quantity::units));
         });
     }
 
     /// The `window` whole seconds before `end`, without the one that is running then, as far as they were observed.
-    /// `heard` is when the symbol's connection last brought anything: after it, nothing is known.
+    /// `heard` is when the symbol's connection last brought anything: after it, and after the last event
+    /// that is counted here, nothing is known.
     pub fn beats(&self, end: Instant, heard: Instant, window: u64) -> Beats {
         let last = self.second(end);
         self.with(|inner| {
+            let heard = inner.heard.map_or(heard, |own| own.max(heard));
             let until = self.second(heard.min(end));
             let from = last.saturating_sub(window).max(inner.since);
             let quoted = inner.quoted_since.map_or(until, |since| from.max(since));
@@ -128,7 +132,8 @@ impl Pulse {
 }
 
 impl Inner {
-    fn at(&mut self, number: u64) -> &mut Second {
+    fn at(&mut self, number: u64, now: Instant) -> &mut Second {
+        self.heard = Some(now);
         if self.seconds.back().is_none_or(|second| second.number < number) {
             if self.seconds.len() == SECONDS {
                 self.seconds.pop_front();
