@@ -3,7 +3,6 @@
 use anyhow::{Result, ensure};
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use tribune_analytics::Watch;
 use tribune_binance::feed::Alone;
 use tribune_binance::moment::Moment;
 use tribune_core::SystemClock;
@@ -38,7 +37,7 @@ pub fn measure(args: &MemoryArgs) -> Result<Books> {
     let changes: Vec<String> = (0..MESSAGES).map(|_| flow.next().levels()).collect();
     let now = || Moment::now(&SystemClock);
     let before = Memory::now()?.resident;
-    let mut books: Vec<(String, Alone<Watch>)> = (0..args.books)
+    let mut books: Vec<(String, Alone<tribune_analytics::Watch>)> = (0..args.books)
         .map(|number| {
             let name = format!("S{number:04}USDT");
             let book = Alone::new(&name, snapshot.clone(), MAX_LEVELS, now());
