@@ -21,23 +21,6 @@ pub struct LargestTrade {
     pub time_ms: Millis,
 }
 
-/// Trades of one aggressor side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Taken {
-    trades: u64,
-    base: Quantity,
-    quote: Notional,
-}
-
-impl Taken {
-    fn add(&mut self, trade: &Trade, money: Notional) -> Option<()> {
-        self.trades = self.trades.checked_add(trade_count(trade)?)?;
-        self.base = self.base.checked_add(trade.quantity)?;
-        self.quote = self.quote.checked_add(money)?;
-        Some(())
-    }
-}
-
 /// The number of single trades in this aggregate; `None` if its ids are impossible.
 pub(crate) fn trade_count(trade: &Trade) -> Option<u64> {
     trade.last_id.checked_sub(trade.first_id)?.checked_add(1)
@@ -94,64 +77,74 @@ pub fn trade_flow<'a>(
     window: Window,
     seen_from: Millis,
 ) -> Result<TradeFlow, Unavailable> {
-    let mut sums = Sums::default();
     let rate = Window::last(RATE_SECS, window.end_ms);
+    let (mut flow, mut recent, mut last) = (TradeFlow::empty(window), 0u64, None);
     for trade in trades {
-        sums.follow(trade, &window);
-        if rate.contains(trade.time) {
-            let count = trade_count(trade).ok_or(Unavailable::TooLarge)?;
-            sums.recent = sums.recent.saturating_add(count);
-        }
-        if window.contains(trade.time) {
-            sums.add(trade).ok_or(Unavailable::TooLarge)?;
-        }
-    }
-    sums.result(window, seen_from).ok_or(Unavailable::TooLarge)
-}
-
-#[derive(Default)]
-struct Sums {
-    buys: Taken,
-    sells: Taken,
-    cvd: Quantity,
-    high: Quantity,
-    low: Quantity,
-    largest: Option<LargestTrade>,
-    last: Option<(Millis, u64)>,
-    missing: u64,
-    recent: u64,
-}
-
-impl Sums {
-    /// Ids that are missing where some of them may lie in the window.
-    fn follow(&mut self, trade: &Trade, window: &Window) {
-        if let Some((time, id)) = self.last.replace((trade.time, trade.last_id))
+        // Ids that are missing where some of them may lie in the window.
+        if let Some((time, id)) = last.replace((trade.time, trade.last_id))
             && trade.time > window.start_ms
             && time <= window.end_ms
         {
             let missing = trade.first_id.saturating_sub(id).saturating_sub(1);
-            self.missing = self.missing.saturating_add(missing);
+            flow.missing_trades = flow.missing_trades.saturating_add(missing);
+        }
+        if rate.contains(trade.time) {
+            recent = recent.saturating_add(trade_count(trade).ok_or(Unavailable::TooLarge)?);
+        }
+        if window.contains(trade.time) {
+            flow.add(trade).ok_or(Unavailable::TooLarge)?;
+        }
+    }
+    flow.orders_per_sec = all_seen(seen_from, rate.start_ms).then(|| recent as f64 / f64::from(RATE_SECS));
+    flow.complete = flow.missing_trades == 0 && all_seen(seen_from, window.start_ms);
+    flow.finish().ok_or(Unavailable::TooLarge)
+}
+
+impl TradeFlow {
+    fn empty(window: Window) -> Self {
+        Self {
+            window,
+            window_secs: window.seconds(),
+            trades: 0,
+            buy_trades: 0,
+            sell_trades: 0,
+            buy_volume_base: Quantity::ZERO,
+            sell_volume_base: Quantity::ZERO,
+            buy_quote_volume: Notional::ZERO,
+            sell_quote_volume: Notional::ZERO,
+            net_flow_base: Quantity::ZERO,
+            net_flow_quote: Notional::ZERO,
+            cvd_base: Quantity::ZERO,
+            cvd_high_base: Quantity::ZERO,
+            cvd_low_base: Quantity::ZERO,
+            aggressor_imbalance: None,
+            vwap: None,
+            largest_trade: None,
+            orders_per_sec: None,
+            missing_trades: 0,
+            complete: false,
+            reason: None,
+            standing: Standing::Exact,
+            note: "buy and sell are who crossed the spread; every trade has both a buyer and a seller".into(),
         }
     }
 
     fn add(&mut self, trade: &Trade) -> Option<()> {
-        let money = trade.price.times(trade.quantity)?;
-        match trade.aggressor {
-            Aggressor::Buyer => {
-                self.buys.add(trade, money)?;
-                self.cvd = self.cvd.checked_add(trade.quantity)?;
-            }
-            Aggressor::Seller => {
-                self.sells.add(trade, money)?;
-                self.cvd = self.cvd.checked_sub(trade.quantity)?;
-            }
-        }
-        self.high = self.high.max(self.cvd);
-        self.low = self.low.min(self.cvd);
-        if self.largest.is_none_or(|largest| largest.notional_quote < money) {
-            self.largest = Some(LargestTrade {
+        let (count, quantity, money) = (trade_count(trade)?, trade.quantity, trade.price.times(trade.quantity)?);
+        let (trades, base, quote) = match trade.aggressor {
+            Aggressor::Buyer => (&mut self.buy_trades, &mut self.buy_volume_base, &mut self.buy_quote_volume),
+            Aggressor::Seller => (&mut self.sell_trades, &mut self.sell_volume_base, &mut self.sell_quote_volume),
+        };
+        *trades = trades.checked_add(count)?;
+        *base = base.checked_add(quantity)?;
+        *quote = quote.checked_add(money)?;
+        self.cvd_base = self.buy_volume_base.checked_sub(self.sell_volume_base)?;
+        self.cvd_high_base = self.cvd_high_base.max(self.cvd_base);
+        self.cvd_low_base = self.cvd_low_base.min(self.cvd_base);
+        if self.largest_trade.is_none_or(|largest| largest.notional_quote < money) {
+            self.largest_trade = Some(LargestTrade {
                 price: trade.price,
-                quantity_base: trade.quantity,
+                quantity_base: quantity,
                 notional_quote: money,
                 aggressor: trade.aggressor,
                 time_ms: trade.time,
@@ -160,38 +153,17 @@ impl Sums {
         Some(())
     }
 
-    fn result(self, window: Window, seen_from: Millis) -> Option<TradeFlow> {
-        let base = self.buys.base.checked_add(self.sells.base)?;
-        let quote = self.buys.quote.checked_add(self.sells.quote)?;
-        let net_flow_base = self.buys.base.checked_sub(self.sells.base)?;
-        let rate_start = Window::last(RATE_SECS, window.end_ms).start_ms;
-        let rate = all_seen(seen_from, rate_start).then(|| self.recent as f64 / f64::from(RATE_SECS));
-        let too_short = rate.is_none().then_some(Unavailable::TooShort { need_secs: RATE_SECS });
-        Some(TradeFlow {
-            window,
-            window_secs: window.seconds(),
-            trades: self.buys.trades.checked_add(self.sells.trades)?,
-            buy_trades: self.buys.trades,
-            sell_trades: self.sells.trades,
-            buy_volume_base: self.buys.base,
-            sell_volume_base: self.sells.base,
-            buy_quote_volume: self.buys.quote,
-            sell_quote_volume: self.sells.quote,
-            net_flow_base,
-            net_flow_quote: self.buys.quote.checked_sub(self.sells.quote)?,
-            cvd_base: self.cvd,
-            cvd_high_base: self.high,
-            cvd_low_base: self.low,
-            aggressor_imbalance: figure::imbalance(self.buys.base.units(), self.sells.base.units()),
-            vwap: vwap(quote, base),
-            largest_trade: self.largest,
-            orders_per_sec: rate,
-            missing_trades: self.missing,
-            complete: self.missing == 0 && all_seen(seen_from, window.start_ms),
-            reason: base.is_zero().then_some(Unavailable::NoTrades).or(too_short),
-            standing: Standing::Exact,
-            note: "buy and sell are who crossed the spread; every trade has both a buyer and a seller".into(),
-        })
+    fn finish(mut self) -> Option<Self> {
+        let base = self.buy_volume_base.checked_add(self.sell_volume_base)?;
+        let quote = self.buy_quote_volume.checked_add(self.sell_quote_volume)?;
+        self.trades = self.buy_trades.checked_add(self.sell_trades)?;
+        self.net_flow_base = self.cvd_base;
+        self.net_flow_quote = self.buy_quote_volume.checked_sub(self.sell_quote_volume)?;
+        self.aggressor_imbalance = figure::imbalance(self.buy_volume_base.units(), self.sell_volume_base.units());
+        self.vwap = vwap(quote, base);
+        let too_short = self.orders_per_sec.is_none().then_some(Unavailable::TooShort { need_secs: RATE_SECS });
+        self.reason = base.is_zero().then_some(Unavailable::NoTrades).or(too_short);
+        Some(self)
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::figure::{BookSide, Standing, Unavailable, quotient, rounded};
+use super::figure::{BookSide, Standing, quotient, rounded};
 use super::quotes::Touch;
 use tribune_binance::book::Depth;
 use tribune_binance::model::{Millis, Trade};
@@ -63,8 +63,10 @@ impl IcebergTracker {
     }
 
     /// `trades` are all trades since the last view. An invalid book ends the watch.
-    pub fn observe(&mut self, depth: &Depth, trades: &[Trade], time: Millis) -> Result<(), Unavailable> {
-        Touch::of(depth).inspect_err(|_| self.reset())?;
+    pub fn observe(&mut self, depth: &Depth, trades: &[Trade], time: Millis) {
+        if Touch::of(depth).is_err() {
+            return self.reset();
+        }
         self.now = time;
         let mut traded = BTreeMap::<_, Quantity>::new();
         for trade in trades {
@@ -76,21 +78,17 @@ impl IcebergTracker {
         let mut before = std::mem::take(&mut self.shown);
         for (side, level) in bids.chain(asks) {
             let key = (side, level.price);
-            let kept = before.remove(&key).filter(|shown| time.saturating_sub(shown.since) < WINDOW_MS);
             // A new price starts without trades: earlier ones met orders that were not displayed.
-            let taken = kept.and_then(|_| traded.get(&key)).map_or(0, |taken| taken.units());
-            let shown = kept.unwrap_or(Shown { most: level.quantity, traded: Quantity::ZERO, refills: 0, since: time });
-            self.shown.insert(
-                key,
-                Shown {
-                    most: shown.most.max(level.quantity),
-                    traded: Quantity::from_units(shown.traded.units().saturating_add(taken)),
-                    refills: shown.refills.saturating_add(u32::from(taken > 0)),
-                    since: shown.since,
-                },
-            );
+            let mut shown = Shown { most: level.quantity, traded: Quantity::ZERO, refills: 0, since: time };
+            if let Some(kept) = before.remove(&key).filter(|kept| time.saturating_sub(kept.since) < WINDOW_MS) {
+                let taken = traded.get(&key).map_or(0, |taken| taken.units());
+                shown.most = kept.most.max(level.quantity);
+                shown.traded = Quantity::from_units(kept.traded.units().saturating_add(taken));
+                shown.refills = kept.refills.saturating_add(u32::from(taken > 0));
+                shown.since = kept.since;
+            }
+            self.shown.insert(key, shown);
         }
-        Ok(())
     }
 
     pub fn hints(&self) -> IcebergHints {
@@ -130,7 +128,7 @@ mod tests {
             let time = at as i64 * 100;
             let book = depth(&[("100", displayed)], &[("101", "1")]);
             let trades = [trade(at as u64, time, "100", traded, Seller)];
-            tracker.observe(&book, &trades, time).expect("valid");
+            tracker.observe(&book, &trades, time);
         }
         tracker.hints()
     }
@@ -158,10 +156,10 @@ mod tests {
         let mut tracker = IcebergTracker::default();
         for at in 0..5 {
             let trades = [trade(at, 0, "100", "9", Buyer)];
-            tracker.observe(&depth(&[("100", "1")], &[("101", "1")]), &trades, 0).expect("valid");
+            tracker.observe(&depth(&[("100", "1")], &[("101", "1")]), &trades, 0);
         }
         assert!(tracker.hints().hints.is_empty());
-        assert!(tracker.observe(&depth(&[], &[]), &[], 0).is_err());
+        tracker.observe(&depth(&[], &[]), &[], 0);
         assert_eq!(tracker.hints().prices_watched, 0);
     }
 }

@@ -40,7 +40,5 @@ pub use watch::Watch;
 /// The live feed, with a [`Watch`] on every book.
 pub type Feed = tribune_binance::feed::Feed<Watch>;
 pub type Published = tribune_binance::feed::Published<Watch>;
-#[doc(hidden)]
-pub type Alone = tribune_binance::feed::Alone<Watch>;
 
 pub use figure::{BookSide, Severity, Standing, Unavailable, Window};

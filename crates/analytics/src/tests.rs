@@ -96,8 +96,8 @@ proptest! {
         let mut icebergs = IcebergTracker::default();
         let window = Window { start_ms: window.0, end_ms: window.1 };
         for (book, trades, time) in &views {
-            let _ = walls.observe(book, trades, *time);
-            let _ = icebergs.observe(book, trades, *time);
+            walls.observe(book, trades, *time);
+            icebergs.observe(book, trades, *time);
             let _ = flow::trade_flow(trades, window, *time);
             let _ = impact::impact_samples(&[(*time, 1.0), (window.end_ms, 2.0)], trades);
             let _ = quotes::Touch::of(book);

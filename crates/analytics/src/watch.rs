@@ -105,8 +105,7 @@ impl Watch {
     /// The same in a newer book, without recording it as an observation.
     pub fn walls_in(&self, view: &BookView, tape: &Tape, time: Millis) -> Walls {
         let (mut walls, trades) = self.with(|watching| (watching.walls.clone(), watching.trades_since(tape)));
-        // An invalid book has no walls.
-        let _: Result<(), Unavailable> = walls.observe(&view.depth, &trades, time);
+        walls.observe(&view.depth, &trades, time);
         walls.walls()
     }
 
@@ -157,9 +156,8 @@ impl Watching {
         let trades = self.trades_since(tape);
         self.last_look = trades.last().map_or(self.last_look, |trade| trade.time);
         self.last_trade = trades.last().map_or(self.last_trade, |trade| trade.last_id);
-        // An invalid book ends the watch by itself.
-        let _: Result<(), Unavailable> = self.walls.observe(&view.depth, &trades, time);
-        let _: Result<(), Unavailable> = self.icebergs.observe(&view.depth, &trades, time);
+        self.walls.observe(&view.depth, &trades, time);
+        self.icebergs.observe(&view.depth, &trades, time);
         self.now = breadth(view);
         self.history.look(&view.depth, time);
         self.looks += 1;

@@ -67,14 +67,6 @@ impl Tape {
         *inner = Inner { complete_from: Some(time), has_singles: inner.has_singles, ..Inner::default() };
     }
 
-    /// An unreadable trade came: the tape is complete only from here on.
-    pub fn missed(&self, time: Millis, aggregate: bool) {
-        let mut inner = self.lock();
-        if !(aggregate && inner.has_singles) {
-            inner.complete_from = inner.complete_from.map(|from| from.max(time));
-        }
-    }
-
     /// Adds a trade and returns whether it was new. Aggregates count only where single trades do not come.
     pub fn push(&self, trade: Trade, aggregate: bool) -> bool {
         let mut inner = self.lock();
@@ -181,17 +173,6 @@ mod tests {
         tape.push(trade(1_001, 2_500), false);
         assert_eq!(tape.since(0).complete_from, Some(2_500));
         assert_eq!(tape.last().map(|trade| trade.last_id), Some(1_001));
-    }
-
-    #[test]
-    fn unreadable_trade_is_a_gap() {
-        let tape = Tape::new(10_000);
-        tape.opened(0);
-        tape.push(trade(1, 10), false);
-        tape.missed(50, true);
-        assert_eq!(tape.since(0).complete_from, Some(10), "aggregates do not count");
-        tape.missed(50, false);
-        assert_eq!((tape.since(0).complete_from, tape.since(0).trades.len()), (Some(50), 1));
     }
 
     #[test]

@@ -15,7 +15,22 @@ use tribune_clock::{Clock, SystemClock};
 
 pub use values::*;
 
+use crate::feed::{Beats, BookView, Observer};
+use crate::model::Millis;
+use crate::number::Notional;
 use crate::rest::{Rest, Settings};
+use crate::tape::Tape;
+
+/// Keeps nothing.
+impl Observer for () {
+    fn new(_: Option<Notional>) -> Self {}
+
+    fn set_turnover(&self, _: Notional) {}
+
+    fn look(&self, _: &BookView, _: &Tape, _: Beats, _: Millis) {}
+
+    fn interrupted(&self, _: Millis) {}
+}
 
 pub struct ManualClock {
     begin: Instant,

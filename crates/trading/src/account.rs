@@ -307,9 +307,9 @@ fn unsent(error: Error) -> Error {
 /// Without the advice to try again, which fits read-only requests only.
 fn what_happened(error: &RestError) -> String {
     match error {
-        RestError::Server { status } | RestError::Status { status, .. } => format!("the exchange answered {status}"),
-        RestError::Page { status, .. } => format!("the answer {status} did not come from the exchange"),
-        RestError::Network(_) => "no complete answer arrived in time".to_owned(),
+        RestError::Server { status } => format!("the exchange answered {status}"),
+        RestError::Status { status, .. } => format!("the answer {status} did not come from the exchange"),
+        RestError::Timeout | RestError::BrokenOff => "no complete answer arrived in time".to_owned(),
         RestError::Refused { code, .. } => format!("the exchange does not know the outcome either (code {code})"),
         _ => "the exchange's answer could not be read".to_owned(),
     }

@@ -1,14 +1,5 @@
 //! One score with published weights: a convention, to compare a market with itself and with others.
 //!
-//! | component | weight | input | 100 | 0 | between |
-//! |---|---|---|---|---|---|
-//! | spread | 0.20 | spread in bps of mid | ≤ 1 | ≥ 50 | logarithmic |
-//! | depth | 0.25 | thinner side within ±25 bps, in bps of the 24 h quote volume | ≥ 10 | ≤ 0.1 | logarithmic |
-//! | balance | 0.15 | \|imbalance\| within ±25 bps | 0 | 1 | linear |
-//! | flow | 0.15 | \|bought − sold\|/(bought + sold) of at least 10 trades | 0 | 1 | linear |
-//! | anomalies | 0.15 | points of what was found: low 15, medium 35, high 60 | 0 | ≥ 100 | linear |
-//! | freshness | 0.10 | age of the data in ms | ≤ 1,000 | ≥ 5,000 | linear |
-//!
 //! The caller chooses the window of the flow, and its component names it. Anomalies count the checks that could be made.
 //!
 //! A component without input is null, with a reason; the score uses the weights of the others. The score is null, with a

@@ -1,11 +1,6 @@
 //! Levels that are far larger than their neighbours and persist.
 
-mod side;
-
-pub use side::MIN_LEVELS;
-use side::{Large, Looked, Watched};
 use std::borrow::Cow;
-
 use std::collections::{BTreeMap, VecDeque};
 
 use rust_decimal::Decimal;
@@ -14,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::figure::{BookSide, Severity, Standing, Unavailable, bps, quotient, rounded};
 use crate::quotes::Touch;
-use tribune_binance::book::Depth;
+use tribune_binance::book::{Depth, Level, Order, Side};
 use tribune_binance::model::{Millis, Trade};
 use tribune_binance::number::{Notional, Price, Quantity};
 
@@ -22,6 +17,8 @@ use tribune_binance::number::{Notional, Price, Quantity};
 const MOST_PAUSE_MS: Millis = 3_000;
 /// Trades and books arrive on different streams: how long a trade may arrive after the level it filled is gone.
 const GRACE_MS: Millis = 1_000;
+/// A side with fewer levels has no meaningful median.
+const MIN_LEVELS: usize = 20;
 /// Walls listed per side, and vanished ones in total.
 const MOST_TOLD: usize = 10;
 
@@ -39,6 +36,16 @@ pub struct WallRules {
 impl WallRules {
     pub const fn with_floor(floor_quote: Notional) -> Self {
         Self { times_median: 10, persistence_ms: 5_000, floor_quote, levels: 500 }
+    }
+
+    fn persisted(&self, large: &Large, now: Millis) -> bool {
+        now.saturating_sub(large.since) >= self.persistence_ms
+    }
+
+    fn is_large(&self, level: &Level, twice_median: i128) -> Option<bool> {
+        let least = twice_median.checked_mul(i128::from(self.times_median))?;
+        let is_heavy = level.price.times(level.quantity)? >= self.floor_quote;
+        Some(is_heavy && level.quantity.units().checked_mul(2)? >= least)
     }
 }
 
@@ -95,6 +102,22 @@ impl Walls {
     }
 }
 
+#[derive(Debug, Clone, Copy)]
+struct Large {
+    quantity: Quantity,
+    traded: Quantity,
+    since: Millis,
+    views: u32,
+}
+
+/// One side of the book in the last view.
+#[derive(Debug, Clone, Default)]
+struct Watched {
+    large: BTreeMap<Price, Large>,
+    levels: usize,
+    twice_median: Option<i128>,
+}
+
 #[derive(Debug, Clone)]
 struct Gone {
     side: BookSide,
@@ -107,8 +130,8 @@ struct Gone {
 #[derive(Debug, Clone)]
 pub struct WallTracker {
     rules: WallRules,
-    bids: Watched,
-    asks: Watched,
+    /// Bids and asks.
+    sides: [Watched; 2],
     /// Vanished, but a late trade may yet explain it.
     gone: Vec<Gone>,
     vanished: VecDeque<Vanished>,
@@ -125,8 +148,7 @@ impl WallTracker {
     pub fn new(rules: WallRules) -> Self {
         Self {
             rules,
-            bids: Watched::default(),
-            asks: Watched::default(),
+            sides: <[Watched; 2]>::default(),
             gone: Vec::new(),
             vanished: VecDeque::new(),
             started: 0,
@@ -136,15 +158,14 @@ impl WallTracker {
 
     /// Starts over after the book was fetched again; walls that vanished before are still listed.
     pub fn reset(&mut self) {
-        self.bids = Watched::default();
-        self.asks = Watched::default();
+        self.sides = <[Watched; 2]>::default();
         self.gone.clear();
         self.last = None;
     }
 
     /// `trades` are all trades since the last view. An invalid book ends the watch.
-    pub fn observe(&mut self, depth: &Depth, trades: &[Trade], time: Millis) -> Result<(), Unavailable> {
-        let touch = Touch::of(depth).inspect_err(|_| self.reset())?;
+    pub fn observe(&mut self, depth: &Depth, trades: &[Trade], time: Millis) {
+        let Ok(touch) = Touch::of(depth) else { return self.reset() };
         let unbroken = |(last, _): (Millis, Decimal)| last <= time && time.saturating_sub(last) <= MOST_PAUSE_MS;
         if !self.last.is_some_and(unbroken) {
             self.reset();
@@ -153,32 +174,36 @@ impl WallTracker {
         self.last = Some((time, touch.mid()));
         trades.iter().for_each(|trade| self.count(trade));
         self.settle(time);
-        let bids = Looked::at(&depth.bids, depth.bid_reach, self.rules.levels);
-        let asks = Looked::at(&depth.asks, depth.ask_reach, self.rules.levels);
-        let lost_bids = self.bids.update(&bids, &self.rules, time);
-        let lost_asks = self.asks.update(&asks, &self.rules, time);
-        // A smaller level is not gone, and a level beyond the watched range is not known to be.
-        let bid_gone = |price| bids.sees(price) && depth.bids.lookup(price).is_none();
-        let ask_gone = |price| asks.sees(price) && depth.asks.lookup(price).is_none();
-        self.note_gone(BookSide::Bid, lost_bids, bid_gone, time);
-        self.note_gone(BookSide::Ask, lost_asks, ask_gone, time);
-        Ok(())
+        self.watch(BookSide::Bid, &depth.bids, depth.bid_reach, time);
+        self.watch(BookSide::Ask, &depth.asks, depth.ask_reach, time);
     }
 
-    fn note_gone(&mut self, side: BookSide, lost: BTreeMap<Price, Large>, is_gone: impl Fn(Price) -> bool, at: Millis) {
-        let walls = lost.into_iter().filter(|(_, large)| self.rules.persisted(large, at));
-        let gone = walls.filter(|(price, _)| is_gone(*price));
-        self.gone.extend(gone.map(|(price, large)| Gone { side, price, large, at }));
+    fn watch<O: Order>(&mut self, which: BookSide, side: &Side<O>, reach: Option<Price>, time: Millis) {
+        let rules = self.rules;
+        let levels: Vec<Level> = side.known(reach).take(rules.levels).collect();
+        let watched = &mut self.sides[which as usize];
+        watched.levels = levels.len();
+        watched.twice_median = twice_median(&levels);
+        let mut before = std::mem::take(&mut watched.large);
+        let Some(twice_median) = watched.twice_median else { return };
+        for level in levels.iter().filter(|level| rules.is_large(level, twice_median) == Some(true)) {
+            let new = Large { quantity: level.quantity, traded: Quantity::ZERO, since: time, views: 0 };
+            let known = before.remove(&level.price).unwrap_or(new);
+            let large = Large { quantity: level.quantity, views: known.views.saturating_add(1), ..known };
+            watched.large.insert(level.price, large);
+        }
+        // A smaller level is not gone, and a level beyond the watched range is not known to be.
+        let is_whole = levels.len() == side.len() && reach.is_none();
+        let is_seen = |price| is_whole || levels.last().is_some_and(|worst| O::better(price, worst.price).is_ge());
+        let lost = before.into_iter().filter(|(_, large)| rules.persisted(large, time));
+        let gone = lost.filter(|(price, _)| side.lookup(*price).is_none() && is_seen(*price));
+        self.gone.extend(gone.map(|(price, large)| Gone { side: which, price, large, at: time }));
     }
 
     fn count(&mut self, trade: &Trade) {
         let side = BookSide::hit_by(trade.aggressor);
-        let watched = match side {
-            BookSide::Bid => &mut self.bids,
-            BookSide::Ask => &mut self.asks,
-        };
         let gone = self.gone.iter_mut().filter(|gone| gone.side == side && gone.price == trade.price);
-        let large = watched.large.get_mut(&trade.price).into_iter();
+        let large = self.sides[side as usize].large.get_mut(&trade.price).into_iter();
         for large in large.chain(gone.map(|gone| &mut gone.large)) {
             let sum = large.traded.units().saturating_add(trade.quantity.units());
             large.traded = Quantity::from_units(sum);
@@ -207,19 +232,20 @@ impl WallTracker {
     /// The walls of the last view.
     pub fn walls(&self) -> Walls {
         let (now, mid) = self.last.unwrap_or_default();
-        let mut walls = self.of_side(&self.bids, BookSide::Bid, now, mid);
-        walls.extend(self.of_side(&self.asks, BookSide::Ask, now, mid));
+        let [bids, asks] = &self.sides;
+        let mut walls = self.of_side(bids, BookSide::Bid, now, mid);
+        walls.extend(self.of_side(asks, BookSide::Ask, now, mid));
         walls.sort_by_key(|wall| std::cmp::Reverse(wall.notional_quote));
         let too_few = |side: &Watched| side.twice_median.is_none().then_some(side.levels);
-        let few = too_few(&self.bids).or(too_few(&self.asks));
+        let few = too_few(bids).or(too_few(asks));
         let median = |side: &Watched| side.twice_median.map(|twice| Quantity::from_units(twice / 2));
         Walls {
             rules: self.rules,
             watched_ms: self.last.map_or(0, |(now, _)| now.saturating_sub(self.started)),
-            bid_levels_used: self.bids.levels,
-            ask_levels_used: self.asks.levels,
-            bid_median_base: median(&self.bids),
-            ask_median_base: median(&self.asks),
+            bid_levels_used: bids.levels,
+            ask_levels_used: asks.levels,
+            bid_median_base: median(bids),
+            ask_median_base: median(asks),
             walls,
             vanished_untraded: self.vanished.iter().cloned().collect(),
             reason: few.map(|have| Unavailable::too_few("levels", have, MIN_LEVELS)),
@@ -252,6 +278,15 @@ impl WallTracker {
         walls.truncate(MOST_TOLD);
         walls
     }
+}
+
+fn twice_median(levels: &[Level]) -> Option<i128> {
+    if levels.len() < MIN_LEVELS {
+        return None;
+    }
+    let mut sizes: Vec<_> = levels.iter().map(|level| level.quantity.units()).collect();
+    sizes.sort_unstable();
+    sizes[sizes.len() / 2].checked_add(sizes[(sizes.len() - 1) / 2])
 }
 
 #[cfg(test)]

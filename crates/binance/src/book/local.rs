@@ -20,9 +20,6 @@ use crate::wire::levels;
 const MAX_BUFFERED: usize = 1_000;
 /// Best prices are announced at once; the events that contain the change come up to 100 ms later.
 const MAX_ANNOUNCED: usize = 256;
-/// So many snapshots in a row that are older than the stream are refused; the next one is taken, to see whether the
-/// stream joins it.
-const MAX_OUTDATED: u32 = 5;
 
 /// One depth event: what changed between two update ids, both included.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,8 +74,6 @@ pub enum Fault {
     NoSnapshot,
     #[error("an update could not be read")]
     Unreadable,
-    #[error("the snapshot is ahead of all updates that come")]
-    Ahead,
 }
 
 /// What became of a snapshot.
@@ -86,12 +81,8 @@ pub enum Fault {
 pub enum Installed {
     /// The book is exact from here on.
     Synced,
-    /// Taken although the streams have brought newer updates: not exact before an event has joined it.
-    Outdated,
     /// Older than the first buffered event, or than earlier updates of the stream: fetch again.
     TooOld,
-    /// The book was exact without it.
-    NotNeeded,
 }
 
 /// Best prices after one update, as the exchange announced them.
@@ -115,16 +106,8 @@ pub struct LocalBook {
     max_levels: usize,
     /// Announced and not yet reached by the book, in order.
     announced: VecDeque<BestQuote>,
-    /// How often announced best prices were of the book's own update id, and the same.
-    pub(crate) agreed: u64,
-    /// The newest id of the stream, and its time: an older snapshot would be a step back.
+    /// The newest id of the stream: an older snapshot would be a step back.
     newest: u64,
-    newest_time: Option<Millis>,
-    /// The newest id of the streams before this one, which may have counted differently.
-    newest_before: u64,
-    outdated: u32,
-    /// Snapshots in a row that were older than the first buffered event.
-    too_old: u32,
 }
 
 impl LocalBook {
@@ -137,11 +120,6 @@ impl LocalBook {
         self.is_synced
     }
 
-    /// Events that wait for the snapshot.
-    pub fn buffered(&self) -> usize {
-        self.buffered.len()
-    }
-
     pub fn depth(&self) -> &Depth {
         &self.depth
     }
@@ -150,22 +128,14 @@ impl LocalBook {
         self.last_update_id
     }
 
-    /// Starts again from nothing.
+    /// Starts again from a new snapshot.
     pub fn discard(&mut self) {
-        self.is_synced = false;
-        self.buffered.clear();
-        self.depth = Depth::default();
-        self.last_update_id = 0;
-        self.time = None;
-        self.announced.clear();
+        *self = Self { newest: self.newest, ..Self::new(self.max_levels) };
     }
 
-    /// A new stream begins, whose ids may have restarted.
+    /// Another stream begins, whose ids may have restarted.
     pub fn reopened(&mut self) {
-        self.newest_before = self.newest_before.max(self.newest);
-        self.newest = 0;
-        self.newest_time = None;
-        self.outdated = 0;
+        *self = Self::new(self.max_levels);
     }
 
     /// Takes the next event of the stream.
@@ -174,9 +144,7 @@ impl LocalBook {
             self.discard();
             return Err(Fault::Backwards);
         }
-        if diff.last_id >= self.newest {
-            (self.newest, self.newest_time) = (diff.last_id, diff.time);
-        }
+        self.newest = self.newest.max(diff.last_id);
         if self.is_synced {
             return self.apply(diff);
         }
@@ -201,56 +169,25 @@ impl LocalBook {
 
     /// Takes the snapshot that was fetched after the stream was opened.
     pub fn snapshot(&mut self, snapshot: Snapshot) -> Result<Installed, Fault> {
-        if self.is_synced {
-            return Ok(Installed::NotNeeded);
-        }
         // Step 2. `U = lastUpdateId + 1` is a legal first event.
         let last = snapshot.last_update_id;
-        if self.buffered.front().is_some_and(|first| last.saturating_add(1) < first.first_id) {
-            self.too_old += 1;
-            if self.too_old > MAX_OUTDATED {
-                // No snapshot reaches the buffered events: their ids may be wrong.
-                self.buffered.clear();
-                (self.newest, self.newest_time, self.too_old) = (0, None, 0);
-            }
+        let is_too_old = match self.buffered.front() {
+            Some(first) => last.saturating_add(1) < first.first_id,
+            None => last < self.newest,
+        };
+        if is_too_old {
             return Ok(Installed::TooOld);
         }
-        self.too_old = 0;
-        let is_outdated = self.buffered.is_empty() && last < self.newest;
-        if is_outdated && self.outdated < MAX_OUTDATED {
-            self.outdated += 1;
-            return Ok(Installed::TooOld);
-        }
-        let is_outdated = is_outdated || (self.buffered.is_empty() && last < self.newest_before);
-        self.outdated = 0;
         let events = std::mem::take(&mut self.buffered);
         self.depth = Depth::from(snapshot);
         self.last_update_id = last;
-        self.time = self.newest_time.filter(|_| last == self.newest);
         self.is_synced = true;
         self.check()?;
         for event in events {
             self.apply(event)?;
         }
         self.compare()?;
-        if is_outdated {
-            return Ok(Installed::Outdated);
-        }
-        self.newest_before = 0;
         Ok(Installed::Synced)
-    }
-
-    /// Takes the levels of another copy of the same book, from a deeper snapshot; refused if that copy is behind.
-    pub fn adopt(&mut self, other: Self) -> bool {
-        if !self.is_synced || !other.is_synced() || other.last_update_id < self.last_update_id {
-            return false;
-        }
-        if other.last_update_id > self.last_update_id {
-            self.time = other.time;
-        }
-        self.depth = other.depth;
-        self.last_update_id = other.last_update_id;
-        true
     }
 
     /// Takes announced best prices. When the book is at their update id, they must be the book's.
@@ -279,7 +216,6 @@ impl LocalBook {
                     self.discard();
                     return Err(Fault::Contradicted);
                 }
-                self.agreed += 1;
             }
             self.announced.pop_front();
         }
@@ -307,8 +243,6 @@ impl LocalBook {
         }
         self.last_update_id = diff.last_id;
         self.time = diff.time.or(self.time);
-        // The ids of this stream are the book's.
-        self.newest_before = 0;
         self.depth.bids.prune(self.max_levels, &mut self.depth.bid_reach);
         self.depth.asks.prune(self.max_levels, &mut self.depth.ask_reach);
         self.check()?;

@@ -135,30 +135,17 @@ struct BestQuoteWire<'a> {
     ask_quantity: Quantity,
 }
 
-/// A message that could not be read: its stream, if that can be read, and the position of the error. Never its content.
-#[derive(Debug)]
-pub struct Unreadable {
-    pub stream: Option<String>,
-    pub line: usize,
-    pub column: usize,
-}
-
 /// Text, borrowed unless it is escaped. A newtype, because `Option<Cow>` would not borrow.
 #[derive(Deserialize)]
 struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
-/// Reads one message.
-pub fn decode(text: &str) -> Result<Event<'_>, Unreadable> {
+/// Reads one message. The error is the stream that an unreadable one names, if that can be read; never its content.
+pub fn decode(text: &str) -> Result<Event<'_>, Option<String>> {
     let mut reader = serde_json::Deserializer::from_str(text);
     let read = reader.deserialize_map(Messages);
-    read.and_then(|event| reader.end().map(|()| event)).map_err(|error| Unreadable {
-        stream: stream_of(text),
-        line: error.line(),
-        column: error.column(),
-    })
+    read.and_then(|event| reader.end().map(|()| event)).map_err(|_| stream_of(text))
 }
 
-/// The stream that an unreadable message names.
 fn stream_of(text: &str) -> Option<String> {
     let (_, name) = text.split_once("\"stream\":")?;
     serde_json::Deserializer::from_str(name).into_iter().next()?.ok()
@@ -174,25 +161,22 @@ impl<'de> Visitor<'de> for Messages {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Event<'de>, A::Error> {
-        let (mut stream, mut early, mut event) = (None, None, None);
+        let (mut stream, mut event) = (None, None);
         let (mut id, mut error, mut bare) = (None, None, None);
         while let Some(field) = map.next_key()? {
             match (field, &stream) {
                 (Field::Stream, _) => stream = map.next_value::<Option<Text<'_>>>()?,
-                // The stream usually comes first and says what the data are, which are then read in one pass.
+                // The stream comes first and says what the data are, which are then read in one pass.
                 (Field::Data, Some(Text(stream))) => event = Some(map.next_value_seed(OfStream(stream))?),
-                (Field::Data, None) => early = map.next_value::<Option<&RawValue>>()?,
                 (Field::Id, _) => id = map.next_value::<Option<u64>>()?,
                 (Field::Error, _) => error = map.next_value::<Option<ErrorAnswer>>()?,
                 (Field::E, _) => bare = map.next_value::<Option<Text<'_>>>()?,
+                (Field::Data, None) => return Err(de::Error::custom("data before their stream")),
                 (Field::Unknown, _) => drop(map.next_value::<de::IgnoredAny>()?),
             }
         }
         if let Some(event) = event {
             return Ok(event);
-        }
-        if let (Some(Text(stream)), Some(data)) = (stream, early) {
-            return OfStream(&stream).deserialize(data).map_err(de::Error::custom);
         }
         Ok(match (bare.as_ref().map(|Text(name)| &**name), id) {
             (Some("serverShutdown"), _) => Event::ServerShutdown,

@@ -1,20 +1,18 @@
-//! How the connections are, and the exchange's clock.
+//! How the connections are, and the exchange's time.
 
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::model::Millis;
+use crate::rest::{Rest, Simulation};
 
 /// Events arrive within a moment: a larger difference means that the clocks differ.
 const NOTABLE_DRIFT_MS: Millis = 1_000;
-/// A clock that moved by less than the second between two readings at least the first apart has stopped.
-const READINGS_APART_MS: Millis = 1_000;
-const STOPPED_WITHIN_MS: Millis = 100;
-/// An event further ahead of the clocks than this is not believed.
-const MAX_AHEAD_MS: Millis = 24 * 3600 * 1000;
+/// An event further ahead of our estimate of the exchange's clock than this is not believed.
+const MAX_AHEAD_MS: Millis = 10_000;
 
 /// Why a shard has no connection; `None` while it has one or needs none.
 #[derive(Debug, Default)]
@@ -35,28 +33,22 @@ impl Link {
     }
 }
 
-/// How the streams are, for the operator.
-#[derive(Debug, Default)]
+/// How the streams are, and the exchange's time.
 pub struct Health {
+    /// Knows how far the exchange's clock is ahead of ours.
+    rest: Rest,
     links: Mutex<Vec<Arc<Link>>>,
-    /// How far the exchange's clock is ahead of ours.
-    offset_ms: AtomicI64,
     /// The latest time of an event, by the exchange's clock.
     latest: AtomicI64,
     /// How far the last event was from what the exchange's clock was thought to say.
     drift_ms: AtomicI64,
-    /// The exchange's clock is known and runs at the normal pace, which a replay's does not.
-    has_clock: AtomicBool,
-    /// How many readings of it there were.
-    readings: AtomicU64,
-    /// The last reading of the exchange's clock, and our time then; zero before the first.
-    reading: AtomicI64,
-    read_at: AtomicI64,
-    /// It has not moved since the reading before: a replay is at its end.
-    is_stopped: AtomicBool,
 }
 
 impl Health {
+    pub(super) fn new(rest: Rest) -> Self {
+        Self { rest, links: Mutex::default(), latest: AtomicI64::new(0), drift_ms: AtomicI64::new(0) }
+    }
+
     /// The link of one more shard.
     pub(super) fn link(&self) -> Arc<Link> {
         let link = Arc::<Link>::default();
@@ -66,61 +58,27 @@ impl Health {
         link
     }
 
-    /// How far behind the exchange's clock an event was; less than a second is within what clocks and routes differ by.
-    fn lag(&self, drift_ms: Millis) -> Duration {
-        let behind = drift_ms.saturating_neg();
-        match u64::try_from(behind) {
-            Ok(behind) if behind >= NOTABLE_DRIFT_MS.unsigned_abs() && self.has_clock.load(Ordering::Relaxed) => {
-                Duration::from_millis(behind)
-            }
-            _ => Duration::ZERO,
-        }
+    /// The exchange's time, from ours.
+    fn reckoned(&self, now: Timestamp) -> Millis {
+        now.as_millisecond().saturating_add(self.rest.clock_offset_ms().unwrap_or(0))
     }
 
-    /// Whether the exchange's time can be computed from ours.
-    pub fn has_clock(&self) -> bool {
-        self.has_clock.load(Ordering::Relaxed)
+    /// A replay's clock has a pace of its own, and stops.
+    fn is_replay(&self) -> bool {
+        self.rest.simulation() == Some(Simulation::Replay)
     }
 
-    pub fn set_has_clock(&self, has: bool) {
-        self.has_clock.store(has, Ordering::Relaxed);
-    }
-
-    /// A reading of the exchange's clock: how far it is ahead of ours, at this time of ours.
-    pub fn set_offset_ms(&self, offset: Millis, now: Timestamp) {
-        self.offset_ms.store(offset, Ordering::Relaxed);
-        let reckoned = now.as_millisecond().saturating_add(offset);
-        // If the clock was set back, times recorded before are in the future: ignore them.
-        if self.latest.load(Ordering::Relaxed) > reckoned.saturating_add(NOTABLE_DRIFT_MS) {
-            self.latest.store(reckoned, Ordering::Relaxed);
-        }
-        self.drift_ms.store(0, Ordering::Relaxed);
-        self.readings.fetch_add(1, Ordering::Relaxed);
-        self.note_reading(reckoned, now.as_millisecond());
-    }
-
-    fn note_reading(&self, reading: Millis, now: Millis) {
-        let before = self.reading.swap(reading, Ordering::Relaxed);
-        let apart = now.saturating_sub(self.read_at.load(Ordering::Relaxed));
-        if before == 0 || apart >= READINGS_APART_MS {
-            let moved = reading.saturating_sub(before).saturating_abs();
-            self.is_stopped.store(moved < STOPPED_WITHIN_MS, Ordering::Relaxed);
-            self.read_at.store(now, Ordering::Relaxed);
-        }
-    }
-
-    /// How many readings of the exchange's clock there were: events that are late by a new reading are really late.
-    pub(super) fn readings(&self) -> u64 {
-        self.readings.load(Ordering::Relaxed)
-    }
-
-    /// Notes an event of this exchange time; returns how far behind it was.
+    /// Notes an event of this exchange time; returns how far behind the exchange's clock it was. Less than a second is
+    /// within what clocks and routes differ by.
     pub(super) fn note_event(&self, time: Millis, now: Timestamp) -> Duration {
-        let reckoned = now.as_millisecond().saturating_add(self.offset_ms.load(Ordering::Relaxed));
-        let drift_ms = time.saturating_sub(reckoned);
+        let drift_ms = time.saturating_sub(self.reckoned(now));
         self.drift_ms.store(drift_ms, Ordering::Relaxed);
         self.latest.fetch_max(time, Ordering::Relaxed);
-        self.lag(drift_ms)
+        let has_clock = self.rest.clock_offset_ms().is_some() && !self.is_replay();
+        match drift_ms <= -NOTABLE_DRIFT_MS && has_clock {
+            true => Duration::from_millis(drift_ms.unsigned_abs()),
+            false => Duration::ZERO,
+        }
     }
 
     /// Whether event times differ notably from our idea of the exchange's clock.
@@ -128,36 +86,20 @@ impl Health {
         self.drift_ms.load(Ordering::Relaxed).abs() >= NOTABLE_DRIFT_MS
     }
 
-    /// The exchange's time now: never before the latest event.
+    /// The exchange's time now: never before the latest event. In a replay, that of the latest event.
     pub fn exchange_millis(&self, now: Timestamp) -> Millis {
-        let offset = self.offset_ms.load(Ordering::Relaxed);
-        let reckoned = now.as_millisecond().saturating_add(offset);
-        let clock = match self.replayed_until() {
-            Some(until) => until.min(reckoned),
-            None => reckoned,
-        };
-        let latest = self.latest.load(Ordering::Relaxed);
-        let is_likely = latest.saturating_sub(clock) <= MAX_AHEAD_MS;
-        if is_likely { clock.max(latest) } else { clock }
+        let (reckoned, latest) = (self.reckoned(now), self.latest.load(Ordering::Relaxed));
+        if latest > 0 && self.is_replay() {
+            return latest;
+        }
+        let is_likely = latest.saturating_sub(reckoned) <= MAX_AHEAD_MS;
+        if is_likely { reckoned.max(latest) } else { reckoned }
     }
 
-    /// The exchange's time `age_ms` ago, which is the same if its clock has stopped.
+    /// The exchange's time `age_ms` ago. How much of a replay that was is not known.
     pub fn exchange_millis_before(&self, now: Timestamp, age_ms: u64) -> Millis {
-        let passed = if self.is_at_end() { 0 } else { age_ms };
+        let passed = if self.is_replay() { 0 } else { age_ms };
         self.exchange_millis(now).saturating_sub_unsigned(passed)
-    }
-
-    fn is_at_end(&self) -> bool {
-        !self.has_clock() && self.is_stopped.load(Ordering::Relaxed)
-    }
-
-    /// A replay's clock has another pace and stops: once events have reached its last reading, or it has stopped, time
-    /// does not go beyond that reading.
-    fn replayed_until(&self) -> Option<Millis> {
-        let reading = Some(self.reading.load(Ordering::Relaxed));
-        let reading = reading.filter(|reading| *reading != 0 && !self.has_clock())?;
-        let has_events = reading <= self.latest.load(Ordering::Relaxed).saturating_add(NOTABLE_DRIFT_MS);
-        (has_events || self.is_at_end()).then_some(reading)
     }
 
     /// `None` while every connection that is needed is there.
@@ -170,10 +112,12 @@ impl Health {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::testing::{ManualClock, Reply, Server, client, client_by};
+    use tribune_clock::Clock as _;
 
     #[test]
     fn connected_shard_does_not_hide_another() {
-        let health = Health::default();
+        let health = Health::new(client("http://127.0.0.1:1", |_| ()));
         let (one, other) = (health.link(), health.link());
         one.set(None);
         other.is_missing();
@@ -188,51 +132,36 @@ mod tests {
         assert_eq!(health.trouble(), None, "nobody needs it");
     }
 
-    #[test]
-    fn replay_clock_stops_with_the_replay() {
-        let health = Health::default();
-        let at = |millis| Timestamp::from_millisecond(millis).expect("a time");
-        health.set_offset_ms(500_000, at(1_000_000));
-        assert_eq!(health.exchange_millis(at(1_002_000)), 1_502_000, "nothing else is known");
-        // Played at half the pace: what events say counts, not what would have passed by ours.
-        health.note_event(1_501_000, at(1_002_000));
-        assert_eq!(health.exchange_millis(at(1_002_000)), 1_501_000);
-        // Its last event; the clock is read once more, and has stopped a little later.
-        health.note_event(1_502_000, at(1_004_000));
-        health.set_offset_ms(497_200, at(1_005_000));
-        for later in [1_005_000, 1_009_900] {
-            assert_eq!(health.exchange_millis(at(later)), 1_502_200);
-        }
-        health.set_offset_ms(492_205, at(1_010_000));
-        assert_eq!(health.exchange_millis(at(1_014_900)), 1_502_205);
-        assert_eq!(health.exchange_millis_before(at(1_014_900), 60_000), 1_502_205, "it stood then");
-        // A clock that runs is reckoned with, whatever came.
-        health.set_has_clock(true);
-        assert_eq!(health.exchange_millis(at(1_014_900)), 1_507_105);
-        assert_eq!(health.exchange_millis_before(at(1_014_900), 1_000), 1_506_105);
-    }
+    #[tokio::test]
+    async fn late_events_lag_and_early_ones_are_the_time() {
+        let replay = std::sync::atomic::AtomicBool::new(false);
+        let server = Server::start(move |_| {
+            let time = Reply::json(&serde_json::json!({"serverTime": 1_000_000}));
+            match replay.swap(true, Ordering::SeqCst) {
+                false => time,
+                true => time.header("x-tribune-simulated", "replay"),
+            }
+        })
+        .await;
+        let clock = Arc::new(ManualClock::at(500_000));
+        let rest = client_by(clock.clone(), &server.url, |_| ());
+        let health = Health::new(rest.clone());
+        let now = || clock.now();
+        assert_eq!(health.note_event(400_000, now()), Duration::ZERO, "no clock to compare with");
+        rest.server_time().await.expect("the time");
+        assert_eq!(health.exchange_millis(now()), 1_000_000);
+        assert_eq!(health.note_event(993_800, now()), Duration::from_millis(6_200));
+        assert!(health.has_drifted());
+        assert_eq!(health.note_event(999_100, now()), Duration::ZERO, "what ways differ by");
+        assert_eq!(health.note_event(1_005_000, now()), Duration::ZERO, "a clock that is ahead does not lag");
+        assert_eq!(health.exchange_millis(now()), 1_005_000);
+        assert_eq!(health.exchange_millis_before(now(), 1_000), 1_004_000);
+        health.note_event(2_000_000, now());
+        assert_eq!(health.exchange_millis(now()), 1_000_000, "nobody believes that");
 
-    #[test]
-    fn replay_without_events_follows_its_clock() {
-        let health = Health::default();
-        let at = |millis| Timestamp::from_millisecond(millis).expect("a time");
-        health.set_offset_ms(0, at(1_000_000));
-        health.note_event(1_000_000, at(1_000_000));
-        // Its streams ended long ago, and it goes on.
-        health.set_offset_ms(0, at(1_060_000));
-        assert_eq!(health.exchange_millis(at(1_063_000)), 1_063_000);
-    }
-
-    #[test]
-    fn old_events_lag() {
-        let health = Health::default();
-        let now = Timestamp::from_millisecond(1_000_000).expect("a time");
-        health.set_offset_ms(2_000, now);
-        let lag = |drift_ms: Millis| health.note_event(1_002_000 + drift_ms, now);
-        assert_eq!(lag(-6_200), Duration::ZERO, "no clock to compare with");
-        health.set_has_clock(true);
-        assert_eq!(lag(-6_200), Duration::from_millis(6_200));
-        assert_eq!(lag(-900), Duration::ZERO, "what ways differ by");
-        assert_eq!(lag(5_000), Duration::ZERO, "a clock that is ahead does not lag");
+        rest.server_time().await.expect("the time");
+        assert_eq!(health.exchange_millis(now()), 2_000_000, "a replay is where its events are");
+        assert_eq!(health.exchange_millis_before(now(), 1_000), 2_000_000);
+        assert_eq!(health.note_event(1_900_000, now()), Duration::ZERO, "at its own pace");
     }
 }

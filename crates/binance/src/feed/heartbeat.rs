@@ -1,9 +1,7 @@
 //! When a connection last brought market data.
 
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
-
-use crate::model::Millis;
 
 /// Written by a connection's shard, read for every book on it. Messages of one connection come in order, so the last
 /// one proves that nothing before it is missing.
@@ -13,13 +11,11 @@ pub struct Heartbeat {
     millis: AtomicU64,
     /// How far behind the exchange's clock the last event with a time was.
     lag_ms: AtomicU64,
-    /// The latest event time, by the exchange's clock; zero before the first.
-    event_ms: AtomicI64,
 }
 
 impl Heartbeat {
     pub fn new(start: Instant) -> Self {
-        Self { start, millis: AtomicU64::new(0), lag_ms: AtomicU64::new(0), event_ms: AtomicI64::new(0) }
+        Self { start, millis: AtomicU64::new(0), lag_ms: AtomicU64::new(0) }
     }
 
     pub fn beat(&self, now: Instant) {
@@ -29,16 +25,6 @@ impl Heartbeat {
 
     pub fn last(&self) -> Instant {
         self.start + Duration::from_millis(self.millis.load(Ordering::Relaxed))
-    }
-
-    /// Notes an event of this exchange time.
-    pub fn note_event(&self, time: Millis) {
-        self.event_ms.fetch_max(time, Ordering::Relaxed);
-    }
-
-    /// The exchange's time of the last event.
-    pub fn last_event(&self) -> Option<Millis> {
-        Some(self.event_ms.load(Ordering::Relaxed)).filter(|time| *time > 0)
     }
 
     pub fn set_lag(&self, lag: Duration) {

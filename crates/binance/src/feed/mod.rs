@@ -3,13 +3,14 @@
 //! - [`event`]: messages of the streams, as values
 //! - `socket`: one connection; `subscriptions`: what it subscribes to
 //! - `shard`: one connection's worth of symbols, the only writer of their books
-//! - `tracked`: the writer's side of a symbol; `rhythm`: how often it changes; `published`: the readers' side;
-//!   `heartbeat`: when a connection last brought anything; `health`: the state of all connections
+//! - `tracked`: the writer's side of a symbol; `published`: the readers' side; `heartbeat`: when a connection last
+//!   brought anything; `health`: the state of all connections, and the exchange's time
 //! - `snapshots`: fetches snapshots by rank, within the weight budget
 //! - `board`: the last 24 hours of every symbol; `pulse`: the activity of one; [`Observer`]: looks at every book
 //!   once a second; `ofi`: pressure on the best prices
-//! - `alone`: one book without a connection, for benchmarks and tests
 
+#[cfg(any(test, feature = "testing"))]
+#[path = "../../testing/alone.rs"]
 mod alone;
 mod board;
 pub mod event;
@@ -19,7 +20,6 @@ mod observer;
 mod ofi;
 mod published;
 mod pulse;
-mod rhythm;
 mod settings;
 mod shard;
 mod snapshots;
@@ -28,14 +28,14 @@ mod subscriptions;
 mod tracked;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tribune_clock::Clock;
 
-#[doc(hidden)]
+#[cfg(any(test, feature = "testing"))]
 pub use alone::Alone;
 pub use board::{Board, Day};
 pub use health::Health;
@@ -55,15 +55,11 @@ const SYMBOLS_A_SHARD: usize = 200;
 /// How often unused books are looked for.
 const LOOK_FOR_IDLE: Duration = Duration::from_secs(5);
 
-/// The published book of every tracked symbol, by symbol.
-type Books<O> = HashMap<Arc<str>, Arc<Published<O>>>;
-
 /// Every tracked symbol. Ends when it is dropped.
 pub struct Feed<O> {
     settings: Settings,
     clock: Arc<dyn Clock>,
-    books: RwLock<Books<O>>,
-    shards: Mutex<Vec<ShardHandle<O>>>,
+    tracking: RwLock<Tracking<O>>,
     wanted: mpsc::UnboundedSender<Wanted<O>>,
     /// What the first connection needs; taken when the feed starts.
     unstarted: Mutex<Option<(Rest, mpsc::UnboundedReceiver<Wanted<O>>)>>,
@@ -72,10 +68,16 @@ pub struct Feed<O> {
     stop: CancellationToken,
 }
 
+struct Tracking<O> {
+    /// By symbol; with the place of its shard.
+    books: HashMap<Arc<str>, (Arc<Published<O>>, usize)>,
+    shards: Vec<ShardHandle<O>>,
+}
+
 struct ShardHandle<O> {
     commands: mpsc::UnboundedSender<Command<O>>,
     heartbeat: Arc<Heartbeat>,
-    symbols: Vec<Arc<str>>,
+    symbols: usize,
 }
 
 impl<O: Observer> Feed<O> {
@@ -85,12 +87,11 @@ impl<O: Observer> Feed<O> {
         Arc::new(Self {
             settings,
             clock,
-            books: RwLock::default(),
-            shards: Mutex::default(),
+            tracking: RwLock::new(Tracking { books: HashMap::new(), shards: Vec::new() }),
             wanted,
-            unstarted: Mutex::new(Some((rest, receiver))),
             board: Arc::default(),
-            health: Arc::default(),
+            health: Arc::new(Health::new(rest.clone())),
+            unstarted: Mutex::new(Some((rest, receiver))),
             stop: CancellationToken::new(),
         })
     }
@@ -110,46 +111,47 @@ impl<O: Observer> Feed<O> {
         };
         tokio::spawn(snapshots::run(rest, wanted, self.stop.clone()));
         let first = self.open_shard(true);
-        self.lock_shards().push(first);
+        self.write().shards.push(first);
         tokio::spawn(forget_idle(Arc::downgrade(self), self.stop.clone()));
     }
 
     /// The book of a symbol, if it is tracked.
     pub fn lookup(&self, symbol: &str) -> Option<Arc<Published<O>>> {
-        let books = self.books.read().unwrap_or_else(PoisonError::into_inner);
-        let published = books.get(symbol).cloned()?;
+        let tracking = self.tracking.read().unwrap_or_else(PoisonError::into_inner);
+        let (published, _) = tracking.books.get(symbol)?;
         published.note_asked(self.clock.monotonic());
-        Some(published)
+        Some(published.clone())
     }
 
     /// Tracks a symbol from now on; `None` if the limit of live books is reached.
     pub fn track(&self, symbol: &Arc<str>, pinned: bool, rank: usize) -> Option<Arc<Published<O>>> {
-        if let Some(published) = self.lookup(symbol) {
-            return Some(pinned_too(published, pinned));
-        }
         let now = Moment::now(&*self.clock);
-        let day = self.board.lookup(symbol).map(|day| day.quote_volume);
-        // Both are held throughout, as in `forget`, so that the shard gets both commands in the right order.
-        let mut shards = self.lock_shards();
-        let mut books = self.books.write().unwrap_or_else(PoisonError::into_inner);
-        if let Some(already) = books.get(symbol) {
-            return Some(pinned_too(already.clone(), pinned));
+        // Held throughout, as in `forget`, so that the shard gets both commands in the right order.
+        let mut tracking = self.write();
+        let Tracking { books, shards } = &mut *tracking;
+        if let Some((published, _)) = books.get(symbol) {
+            // It may have been asked for before it is known to be pinned.
+            if pinned {
+                published.set_pinned(true);
+            }
+            return Some(published.clone());
         }
         if books.len() >= self.settings.max_books {
             return None;
         }
-        let has_room = |shard: &ShardHandle<O>| shard.symbols.len() < SYMBOLS_A_SHARD;
-        let at = shards.iter().position(has_room).unwrap_or(shards.len());
-        if at == shards.len() {
+        let with_room = shards.iter().position(|shard| shard.symbols < SYMBOLS_A_SHARD);
+        let at = with_room.unwrap_or_else(|| {
             shards.push(self.open_shard(false));
-        }
+            shards.len() - 1
+        });
         let shard = &mut shards[at];
-        let heartbeat = shard.heartbeat.clone();
-        let published = Arc::new(Published::on(heartbeat, symbol.clone(), pinned, rank, day, now));
-        books.insert(symbol.clone(), published.clone());
+        let day = self.board.lookup(symbol).map(|day| day.quote_volume);
+        let mut published = Published::new(symbol.clone(), pinned, rank, day, now);
+        published.heartbeat = shard.heartbeat.clone();
+        let published = Arc::new(published);
+        books.insert(symbol.clone(), (published.clone(), at));
         metrics::gauge!("tribune_books").set(books.len() as f64);
-        drop(books);
-        shard.symbols.push(symbol.clone());
+        shard.symbols += 1;
         let _ = shard.commands.send(Command::Track(published.clone()));
         Some(published)
     }
@@ -161,26 +163,21 @@ impl<O: Observer> Feed<O> {
 
     /// Every tracked symbol.
     pub fn books(&self) -> Vec<Arc<Published<O>>> {
-        let books = self.books.read().unwrap_or_else(PoisonError::into_inner);
-        books.values().cloned().collect()
+        let tracking = self.tracking.read().unwrap_or_else(PoisonError::into_inner);
+        tracking.books.values().map(|(published, _)| published.clone()).collect()
     }
 
     fn forget(&self, symbol: &Arc<str>) {
-        let mut shards = self.lock_shards();
-        let mut books = self.books.write().unwrap_or_else(PoisonError::into_inner);
-        books.remove(symbol);
-        metrics::gauge!("tribune_books").set(books.len() as f64);
-        drop(books);
-        for shard in shards.iter_mut() {
-            if let Some(at) = shard.symbols.iter().position(|tracked| tracked == symbol) {
-                shard.symbols.swap_remove(at);
-                let _ = shard.commands.send(Command::Forget(symbol.clone()));
-            }
-        }
+        let mut tracking = self.write();
+        let Some((_, at)) = tracking.books.remove(symbol) else { return };
+        metrics::gauge!("tribune_books").set(tracking.books.len() as f64);
+        let shard = &mut tracking.shards[at];
+        shard.symbols -= 1;
+        let _ = shard.commands.send(Command::Forget(symbol.clone()));
     }
 
-    fn lock_shards(&self) -> std::sync::MutexGuard<'_, Vec<ShardHandle<O>>> {
-        self.shards.lock().unwrap_or_else(PoisonError::into_inner)
+    fn write(&self) -> RwLockWriteGuard<'_, Tracking<O>> {
+        self.tracking.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn open_shard(&self, with_board: bool) -> ShardHandle<O> {
@@ -208,16 +205,8 @@ impl<O: Observer> Feed<O> {
             past: Past::default(),
         };
         tokio::spawn(shard.run());
-        ShardHandle { commands, heartbeat, symbols: Vec::new() }
+        ShardHandle { commands, heartbeat, symbols: 0 }
     }
-}
-
-/// A book may be asked for before it is known to be pinned.
-fn pinned_too<O: Observer>(published: Arc<Published<O>>, pinned: bool) -> Arc<Published<O>> {
-    if pinned {
-        published.set_pinned(true);
-    }
-    published
 }
 
 impl<O> Drop for Feed<O> {

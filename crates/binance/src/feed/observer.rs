@@ -25,14 +25,3 @@ pub trait Observer: Debug + Send + Sync + 'static {
     /// The book is not exact: what is seen next does not continue what was seen before.
     fn interrupted(&self, time: Millis);
 }
-
-/// Keeps nothing.
-impl Observer for () {
-    fn new(_: Option<Notional>) -> Self {}
-
-    fn set_turnover(&self, _: Notional) {}
-
-    fn look(&self, _: &BookView, _: &Tape, _: Beats, _: Millis) {}
-
-    fn interrupted(&self, _: Millis) {}
-}

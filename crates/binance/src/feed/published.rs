@@ -20,9 +20,6 @@ use crate::tape::Tape;
 /// Trades are kept for this long: the longest window of order flow, and its baseline.
 const KEEP_TRADES: Millis = 15 * 60 * 1000;
 
-/// Of a book that has every announced update: later than any process lives.
-const CURRENT: u64 = 1 << 48;
-
 /// How far a book can be trusted now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -89,36 +86,19 @@ pub struct Published<O> {
     rank: AtomicUsize,
     started: Instant,
     /// Of the connection that its updates come on.
-    heartbeat: Arc<Heartbeat>,
+    pub(super) heartbeat: Arc<Heartbeat>,
     /// When the published book was last confirmed, in milliseconds since `started`.
     confirmed: AtomicU64,
-    /// Since when best prices are announced that the book does not have, in milliseconds since `started`; `CURRENT` if
-    /// none are.
-    behind: AtomicU64,
     asked: AtomicU64,
     pub(super) resyncs: AtomicU64,
-    pub(super) agreed: AtomicU64,
 }
 
 impl<O: Observer> Published<O> {
     /// `day` is what is traded of it in 24 hours, if that is known.
     pub fn new(symbol: Arc<str>, pinned: bool, rank: usize, day: Option<Notional>, now: Moment) -> Self {
-        Self::on(Arc::new(Heartbeat::new(now.monotonic)), symbol, pinned, rank, day, now)
-    }
-
-    /// The same, of a connection.
-    pub(super) fn on(
-        heartbeat: Arc<Heartbeat>,
-        symbol: Arc<str>,
-        pinned: bool,
-        rank: usize,
-        day: Option<Notional>,
-        now: Moment,
-    ) -> Self {
         Self {
-            heartbeat,
+            heartbeat: Arc::new(Heartbeat::new(now.monotonic)),
             confirmed: AtomicU64::new(0),
-            behind: AtomicU64::new(CURRENT),
             symbol,
             current: ArcSwap::from_pointee(Current {
                 status: Arc::new(Status { state: BookState::Warming, reason: None, since: now }),
@@ -132,7 +112,6 @@ impl<O: Observer> Published<O> {
             started: now.monotonic,
             asked: AtomicU64::new(0),
             resyncs: AtomicU64::new(0),
-            agreed: AtomicU64::new(0),
         }
     }
 
@@ -161,11 +140,6 @@ impl<O: Observer> Published<O> {
         heard.checked_sub(self.heartbeat.lag()).unwrap_or(heard)
     }
 
-    /// The exchange's time of the last event on its connection.
-    pub fn last_event(&self) -> Option<Millis> {
-        self.heartbeat.last_event()
-    }
-
     /// How far behind the exchange's clock the last events were, if notably.
     pub fn lag(&self) -> Duration {
         self.heartbeat.lag()
@@ -175,20 +149,9 @@ impl<O: Observer> Published<O> {
     pub fn heard(&self) -> Instant {
         let received = self.started + Duration::from_millis(self.confirmed.load(Ordering::Relaxed));
         match self.current.load().status.state {
-            BookState::Live => received.max(self.heartbeat.last().min(self.behind())),
+            BookState::Live => received.max(self.heartbeat.last()),
             _ => received,
         }
-    }
-
-    /// Until when the book had all that was announced; the far future if it has it now.
-    fn behind(&self) -> Instant {
-        self.started + Duration::from_millis(self.behind.load(Ordering::Relaxed))
-    }
-
-    /// Best prices are announced since then that the book does not have.
-    pub(super) fn set_behind(&self, since: Option<Instant>) {
-        let millis = since.map_or(CURRENT, |since| self.millis_at(since));
-        self.behind.store(millis, Ordering::Relaxed);
     }
 
     fn millis_at(&self, at: Instant) -> u64 {
@@ -227,11 +190,6 @@ impl<O: Observer> Published<O> {
         self.resyncs.load(Ordering::Relaxed)
     }
 
-    /// How often announced best prices were compared with the book's, and were the same.
-    pub fn agreed(&self) -> u64 {
-        self.agreed.load(Ordering::Relaxed)
-    }
-
     /// The book is asked for.
     pub fn note_asked(&self, now: Instant) {
         self.asked.store(self.millis_at(now), Ordering::Relaxed);
@@ -243,27 +201,8 @@ impl<O: Observer> Published<O> {
         millis.saturating_sub(self.asked.load(Ordering::Relaxed))
     }
 
-    /// For tests: its connection brought something.
-    #[cfg(any(test, feature = "testing"))]
-    pub fn beat(&self, now: Instant) {
-        self.heartbeat.beat(now);
-    }
-
-    /// For tests: as the feed looks at it once a second.
-    #[cfg(any(test, feature = "testing"))]
-    pub fn look(&self, view: &BookView, beats: super::Beats, time: Millis) {
-        self.watch.look(view, &self.tape, beats, time);
-    }
-
-    /// Publishes a book in the state that it has.
-    pub fn publish(&self, view: BookView) {
-        let status = self.status();
-        let view = Some(Arc::new(view));
-        self.current.store(Arc::new(Current { status, view }));
-    }
-
     /// Publishes a book together with its state.
-    pub(super) fn publish_as(&self, view: BookView, state: BookState, reason: Option<String>) {
+    pub fn publish(&self, view: BookView, state: BookState, reason: Option<String>) {
         let status = self.next_status(state, reason, view.received);
         let view = Some(Arc::new(view));
         self.current.store(Arc::new(Current { status, view }));
@@ -324,7 +263,7 @@ mod tests {
                 exchange_time: None,
                 received: start,
             };
-            book.publish_as(view(turn), BookState::Live, Some(turn.to_string()));
+            book.publish(view(turn), BookState::Live, Some(turn.to_string()));
             book.set_status(BookState::Resyncing, None, start);
         }
         done.store(true, Ordering::Relaxed);
@@ -335,8 +274,8 @@ mod tests {
     fn age_counts_from_the_last_confirmation_and_its_lag() {
         let clock = ManualClock::at(0);
         let start = Moment::now(&clock);
-        let heartbeat = Arc::new(Heartbeat::new(start.monotonic));
-        let book = Published::<()>::on(heartbeat.clone(), "BTCUSDT".into(), true, 0, None, start);
+        let book = Published::<()>::new("BTCUSDT".into(), true, 0, None, start);
+        let heartbeat = book.heartbeat.clone();
         let at = |millis| start.monotonic + Duration::from_millis(millis);
         book.confirm(at(1_000));
         book.set_status(BookState::Live, None, start);

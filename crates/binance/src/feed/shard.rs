@@ -19,20 +19,20 @@ use super::heartbeat::Heartbeat;
 use super::observer::Observer;
 use super::published::Published;
 use super::settings::Settings;
-use super::snapshots::{Want, Wanted};
+use super::snapshots::{FEWEST, Want, Wanted};
 use super::socket::{Frame, Socket};
-use super::subscriptions::Outcome;
-use super::tracked::{Next, Tracked};
+use super::tracked::Tracked;
 use crate::book::Snapshot;
 use crate::moment::Moment;
 use crate::rest::RestError;
-use messages::note;
 
 const TICK: Duration = Duration::from_millis(50);
-/// How often an unrecognised message makes all books unconfirmed.
-const DOUBT_EVERY: Duration = Duration::from_secs(10);
-/// Books are stale while events come later than this.
+/// Books are stale while events come later than this, and have for this long: by then our estimate of the exchange's
+/// clock has been checked.
 const LATE: Duration = Duration::from_secs(2);
+const LATE_FOR: Duration = Duration::from_secs(6);
+/// The exchange is asked for the update id of one book at a time: at a weight of 5 each, that is at most 600 a minute.
+const BETWEEN_COMPARISONS: Duration = Duration::from_millis(500);
 /// How often a connection is replaced because one symbol's streams stay silent on it.
 const RENEW_EVERY: Duration = Duration::from_secs(600);
 /// Messages read in one go before anything else is done.
@@ -42,12 +42,7 @@ const BURST: usize = 64;
 pub(super) enum Command<O> {
     Track(Arc<Published<O>>),
     Forget(Arc<str>),
-    Snapshot {
-        symbol: Arc<str>,
-        generation: u64,
-        /// `None` if there is not enough weight for what was wanted.
-        snapshot: Result<Option<Snapshot>, RestError>,
-    },
+    Snapshot { symbol: Arc<str>, generation: u64, snapshot: Result<Snapshot, RestError> },
 }
 
 /// Which connection something came on.
@@ -82,18 +77,14 @@ pub(super) struct Shard<O> {
     pub(super) past: Past,
 }
 
-/// Last run of each rate-limited action.
+/// When things last happened.
 #[derive(Debug, Default)]
 pub(super) struct Past {
     compared: Option<Instant>,
     complained: Option<Instant>,
-    doubted: Option<Instant>,
-    /// An unrecognised message arrived since; it may have been an update.
-    is_doubtful: bool,
     renewed: Option<Instant>,
-    /// How many readings of the exchange's clock there were at the last event, and when events began to come late.
-    lag_learned: u64,
-    late_since: Option<u64>,
+    /// When events began to come late.
+    late_since: Option<Instant>,
 }
 
 /// Whether the action is due again; if so, this counts as its run.
@@ -134,7 +125,7 @@ impl<O: Observer> Shard<O> {
         let now = self.now();
         match command {
             Command::Track(published) => {
-                let tracked = Tracked::new(published.clone(), self.settings.max_levels);
+                let tracked = Tracked::new(published.clone(), self.settings.max_levels, now.monotonic);
                 for socket in [&mut self.socket, &mut self.successor].into_iter().flatten() {
                     socket.subscriptions.subscribe(&published.symbol);
                 }
@@ -161,14 +152,7 @@ impl<O: Observer> Shard<O> {
                 socket.note_frame(now.monotonic);
             }
             match (frame, by) {
-                (Frame::Text(text), _) => {
-                    let unhandled = self.message(&text, now);
-                    let outcome = self.connection(by).and_then(|socket| note(unhandled, socket, now.monotonic));
-                    // What a successor does not bring still comes on the old connection.
-                    if by == Connection::Current {
-                        self.note_outcome(outcome, now);
-                    }
-                }
+                (Frame::Text(text), _) => self.message(&text, by, now),
                 (Frame::Other, _) => {}
                 (Frame::Ended(why), Connection::Current) => return self.ended(&why),
                 (Frame::Ended(_), Connection::Successor) => {
@@ -186,32 +170,10 @@ impl<O: Observer> Shard<O> {
         }
     }
 
-    /// What the answer to a subscription, or a missing one, means for the books.
-    fn note_outcome(&mut self, outcome: Option<Outcome>, now: Moment) {
-        match outcome {
-            Some(Outcome::Refused { topics, why }) => {
-                tracing::warn!(count = topics.len(), %why, "the exchange refused a subscription; it is tried again");
-                for topic in topics {
-                    if let Some(tracked) = self.symbols.get(&topic).filter(|tracked| !tracked.is_open()) {
-                        tracked.refused(&why, now);
-                    }
-                }
-            }
-            Some(Outcome::Unresponsive) => self.ended("the exchange does not answer subscriptions"),
-            Some(Outcome::Confirmed) | None => {}
-        }
-    }
-
     fn tick(&mut self) {
         let now = self.now();
         self.keep_link(now);
         self.open_confirmed(now);
-        if self.past.is_doubtful && is_due(&mut self.past.doubted, DOUBT_EVERY, now.monotonic) {
-            self.past.is_doubtful = false;
-            for tracked in self.symbols.values_mut() {
-                tracked.doubt(now.monotonic);
-            }
-        }
         self.check_lag(now);
         self.ask_the_exchange(now.monotonic);
         self.check_silence(now);
@@ -235,29 +197,24 @@ impl<O: Observer> Shard<O> {
         }
     }
 
-    /// No book is current while everything comes late. Our reading of the exchange's clock may be wrong, so a new one is
-    /// waited for first.
+    /// No book is current while everything comes late.
     fn check_lag(&mut self, now: Moment) {
-        let (lag, learned) = (self.heartbeat.lag(), self.past.lag_learned);
-        let is_late = lag >= LATE;
-        self.past.late_since = is_late.then(|| self.past.late_since.unwrap_or(learned));
-        let late = self.past.late_since.filter(|before| learned > *before).map(|_| lag);
+        let is_late = self.heartbeat.lag() >= LATE;
+        self.past.late_since = is_late.then(|| self.past.late_since.unwrap_or(now.monotonic));
+        let is_late = self.past.late_since.is_some_and(|since| now.monotonic.duration_since(since) >= LATE_FOR);
         for tracked in self.symbols.values_mut() {
-            tracked.set_late(late, now);
+            tracked.set_late(is_late, now);
         }
     }
 
     /// Resubscribes to silent streams, which harms no other. If that does not help, another connection is opened beside
     /// this one.
     fn check_silence(&mut self, now: Moment) {
-        for (symbol, tracked) in &mut self.symbols {
-            let Next::Resubscribe { tried } = tracked.check_silence(now) else {
-                continue;
-            };
-            let Some(socket) = &mut self.socket else { return };
-            tracing::warn!(%symbol, tried, "updates of a symbol stopped coming; subscribing to it again");
+        let Some(socket) = &mut self.socket else { return };
+        for (symbol, tracked) in self.symbols.iter_mut().filter(|(_, tracked)| tracked.is_silent(now)) {
+            tracing::warn!(%symbol, "updates of a symbol stopped coming; subscribing to it again");
             metrics::counter!("tribune_feed_resubscriptions_total").increment(1);
-            tracked.resubscribed(now);
+            let tried = tracked.resubscribed(now);
             socket.subscriptions.unsubscribe(symbol);
             socket.subscriptions.subscribe(symbol);
             if tried > 0 && is_due(&mut self.past.renewed, RENEW_EVERY, now.monotonic) {
@@ -266,29 +223,21 @@ impl<O: Observer> Shard<O> {
         }
     }
 
+    /// Requests what the symbols want; of the books that are to be compared, the one that has waited longest.
     fn ask_the_exchange(&mut self, now: Instant) {
-        let waiting = self.symbols.iter().filter_map(|(symbol, tracked)| Some((tracked.compare_due()?, symbol)));
-        // The one that has waited longest is compared first.
-        let next = waiting.min_by_key(|(since, _)| *since).map(|(_, symbol)| symbol.clone());
+        let due = self.symbols.iter().filter_map(|(symbol, tracked)| Some((tracked.due(now)?, symbol)));
+        let compared = due.filter(|((want, _), _)| *want == Want::UpdateId).min_by_key(|((_, since), _)| *since);
+        let compared = compared.map(|(_, symbol)| symbol.clone());
+        let compared = compared.filter(|_| is_due(&mut self.past.compared, BETWEEN_COMPARISONS, now));
         for (symbol, tracked) in &mut self.symbols {
-            let is_next = next.as_ref() == Some(symbol);
             let (rank, is_pinned) = (tracked.published.rank(), tracked.published.is_pinned());
-            let limit = self.settings.snapshot_limit(rank, is_pinned);
-            let compared = if is_next { self.past.compared } else { Some(now) };
-            let Some(want) = tracked.wants(now, compared, limit) else {
-                continue;
+            let (want, limit) = match tracked.due(now) {
+                Some((Want::Book, _)) => (Want::Book, self.settings.snapshot_limit(rank, is_pinned)),
+                Some((Want::UpdateId, _)) if compared.as_ref() == Some(symbol) => (Want::UpdateId, FEWEST),
+                _ => continue,
             };
-            if matches!(want, Want::UpdateId(_)) {
-                self.past.compared = Some(now);
-            }
-            let wanted = Wanted {
-                rank,
-                symbol: symbol.clone(),
-                want,
-                limit,
-                generation: tracked.generation,
-                reply: self.reply.clone(),
-            };
+            let generation = tracked.requested(want);
+            let wanted = Wanted { rank, symbol: symbol.clone(), limit, generation, reply: self.reply.clone() };
             // The fetching task ends only with the feed.
             let _ = self.wanted.send(wanted);
         }

@@ -17,8 +17,8 @@ use crate::rest::{http_client, root_cause};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A day of tickers of every symbol is far below this.
 const MAX_MESSAGE_BYTES: usize = 4 * 1024 * 1024;
-/// A message that has not gone out after this long never will.
-const SENT_WITHIN: Duration = Duration::from_secs(5);
+/// A connection that is silent for this long is pinged, and has as long again to answer.
+const QUIET: Duration = Duration::from_secs(2);
 /// The exchange takes five messages a second, our pongs among them.
 const BETWEEN_MESSAGES: Duration = Duration::from_millis(300);
 
@@ -27,10 +27,8 @@ pub struct Socket {
     stream: WebSocketStream<Upgraded>,
     pub(super) subscriptions: Subscriptions,
     pub opened: Instant,
-    pub last_frame: Instant,
-    last_sent: Instant,
-    /// Since when a message waits in the send buffer.
-    unsent: Option<Instant>,
+    last_frame: Instant,
+    last_sent: Option<Instant>,
     /// Set while an answer to our ping is awaited.
     pinged: Option<Instant>,
     /// It is to be replaced: the exchange has announced its end, or it does not bring what it should.
@@ -66,13 +64,13 @@ impl Socket {
             .header(UPGRADE, "websocket")
             .header(SEC_WEBSOCKET_VERSION, "13")
             .header(SEC_WEBSOCKET_KEY, &key);
-        let response = request.send().await.map_err(|error| root_cause(&error, &host))?;
+        let response = request.send().await.map_err(|error| format!("{host}: {}", root_cause(&error)))?;
         let accept = response.headers().get(SEC_WEBSOCKET_ACCEPT);
         let is_accepted = accept.is_some_and(|accept| accept == &derive_accept_key(key.as_bytes()));
         if response.status() != StatusCode::SWITCHING_PROTOCOLS || !is_accepted {
             return Err(format!("{host} answered {} and opened no stream", response.status()));
         }
-        let io = response.upgrade().await.map_err(|error| root_cause(&error, &host))?;
+        let io = response.upgrade().await.map_err(|error| format!("{host}: {}", root_cause(&error)))?;
         let limits = WebSocketConfig::default()
             .max_message_size(Some(MAX_MESSAGE_BYTES))
             .max_frame_size(Some(MAX_MESSAGE_BYTES))
@@ -83,10 +81,9 @@ impl Socket {
             stream,
             opened: now,
             last_frame: now,
-            last_sent: now,
+            last_sent: None,
             pinged: None,
             subscriptions: Subscriptions::default(),
-            unsent: None,
             closing: false,
         })
     }
@@ -111,49 +108,32 @@ impl Socket {
         self.pinged = None;
     }
 
-    /// Sends the next subscription message if the rate limit allows it, or a ping after a long silence. Never waits: an
-    /// exchange that does not read delays nobody.
-    pub fn send_due(&mut self, now: Instant, quiet: Duration) -> Result<(), String> {
-        if self.unsent.is_some() {
-            return self.flush(now);
+    /// Sends the next subscription message if the rate limit allows it, or a ping after a long silence; says why the
+    /// connection is of no use any more. Never waits: what the system does not accept now stays in the buffer.
+    pub fn tend(&mut self, now: Instant) -> Result<(), String> {
+        if self.pinged.is_some_and(|pinged| now.duration_since(pinged) >= QUIET) {
+            return Err("the exchange does not answer pings".to_owned());
         }
-        if now.duration_since(self.last_sent) < BETWEEN_MESSAGES && !self.subscriptions.is_untouched() {
-            return Ok(());
+        if self.subscriptions.is_unanswered(now) {
+            return Err("the exchange does not answer subscriptions".to_owned());
         }
-        let message = match self.subscriptions.next_message(now) {
-            Some(text) => Message::text(text),
-            None if self.pinged.is_none() && now.duration_since(self.last_frame) >= quiet => {
-                self.pinged = Some(now);
-                Message::Ping(bytes::Bytes::new())
-            }
-            None => return Ok(()),
-        };
-        self.last_sent = now;
-        self.unsent = Some(now);
-        self.stream.start_send_unpin(message).map_err(|error| error.to_string())?;
-        self.flush(now)
+        if self.last_sent.is_none_or(|last| now.duration_since(last) >= BETWEEN_MESSAGES)
+            && let Some(message) = self.next_message(now)
+        {
+            self.last_sent = Some(now);
+            self.stream.start_send_unpin(message).map_err(|error| error.to_string())?;
+        }
+        self.stream.flush().now_or_never().unwrap_or(Ok(())).map_err(|error| error.to_string())
     }
 
-    /// What the system does not accept now stays in the connection's buffer.
-    fn flush(&mut self, now: Instant) -> Result<(), String> {
-        match self.stream.flush().now_or_never() {
-            Some(Ok(())) => {
-                self.unsent = None;
-                Ok(())
-            }
-            Some(Err(error)) => Err(error.to_string()),
-            None => {
-                let waits = self.unsent.map(|since| now.duration_since(since));
-                match waits.is_some_and(|waits| waits >= SENT_WITHIN) {
-                    true => Err("the exchange does not read what it is sent".to_owned()),
-                    false => Ok(()),
-                }
-            }
+    fn next_message(&mut self, now: Instant) -> Option<Message> {
+        if let Some(text) = self.subscriptions.next_message(now) {
+            return Some(Message::text(text));
         }
-    }
-
-    /// Whether a ping was not answered in time.
-    pub fn is_dead(&self, now: Instant, patience: Duration) -> bool {
-        self.pinged.is_some_and(|pinged| now.duration_since(pinged) >= patience)
+        let is_quiet = self.pinged.is_none() && now.duration_since(self.last_frame) >= QUIET;
+        is_quiet.then(|| {
+            self.pinged = Some(now);
+            Message::Ping(bytes::Bytes::new())
+        })
     }
 }

@@ -1,10 +1,9 @@
-//! The writer's side of one tracked symbol: updates, snapshots, and what is published of them. `asking` requests
-//! snapshots, `silence` decides what it means when nothing comes.
+//! The writer's side of one tracked symbol: updates, and what is published of them. `asking` requests snapshots and
+//! notices when updates stop coming.
 
 #![allow(clippy::disallowed_methods, reason = "nodes must not ask at the same moment")]
 
 mod asking;
-mod silence;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,122 +11,66 @@ use std::time::{Duration, Instant};
 
 use super::observer::{OBSERVED_SECS, Observer};
 use super::published::{BookState, BookView, Published};
-use super::rhythm::Rhythm;
 use super::snapshots::Want;
 use crate::book::{BestQuote, Diff, Fault, LocalBook, Outcome};
 use crate::moment::Moment;
 
-/// A book without any message for this long after its stream was opened is compared with the exchange's: the market may
-/// just be quiet.
-const CONFIRM_AFTER: Duration = Duration::from_secs(2);
 const NOT_COMING: &str = "the exchange's book has changed, and the updates do not come";
+const LATE: &str = "events from the exchange come more than 2 s late";
+/// A quiet market sends no update: its snapshot is requested this long after its streams were opened.
+const FIRST_UPDATE_WITHIN: Duration = Duration::from_secs(1);
 const MAX_RETRY: Duration = Duration::from_secs(10);
-/// How late a stream may be.
-const MAX_AHEAD: Duration = Duration::from_secs(10);
-/// A book that was fine for this long backs off less at its next fault; after the second time it does not back off.
-const WELL: Duration = Duration::from_secs(2);
-const FORGIVEN_AFTER: Duration = Duration::from_secs(10);
-
-/// What the shard has to do for a symbol.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Next {
-    Nothing,
-    /// Its streams are silent although the connection is fine: resubscribe. `tried` attempts did not help before.
-    Resubscribe {
-        tried: u32,
-    },
-}
-
-/// Why a book that started from a snapshot is not exact before an update has joined it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-enum Doubt {
-    #[error("the exchange's snapshot is older than the updates it has sent")]
-    Outdated,
-    #[error("updates stopped coming; resubscribed, and waiting for the first")]
-    Silent,
-    #[error("updates cannot be read")]
-    Unreadable,
-    #[error("the exchange's snapshot is ahead of all updates that come")]
-    Ahead,
-}
+/// A book that was fine for this long is fetched at once after a fault.
+const WELL: Duration = Duration::from_secs(5);
+/// The exchange is asked whether a silent book has changed after this long; each time that it has not, the next question
+/// comes after twice as long, up to the second.
+const ASK_AFTER: Duration = Duration::from_secs(3);
+const ASK_AFTER_AT_MOST: Duration = Duration::from_secs(120);
 
 pub(super) struct Tracked<O> {
     pub(super) published: Arc<Published<O>>,
-    pub(super) generation: u64,
     pub(super) book: LocalBook,
-    max_levels: usize,
-    /// The request without an answer yet.
-    asked: Option<Want>,
-    ask_at: Option<Instant>,
-    /// The limit of the snapshot that the book started from.
-    limit: usize,
-    /// The same book from a deeper snapshot, while that is fetched.
-    deeper: Option<LocalBook>,
-    deepen_at: Option<Instant>,
-    /// When to ask the exchange for the update id of its book.
-    compare_at: Option<Instant>,
-    /// Failed or unusable snapshots since the last good one.
-    attempts: u32,
-    /// Faults in quick succession, and the last one's time.
-    faults: u32,
-    faulted: Option<Instant>,
+    /// Since when its streams are open.
+    opened: Option<Instant>,
     /// Since when there is a book.
     began: Option<Instant>,
-    /// Since the stream was opened, an update has joined the book or a snapshot was taken.
-    confirmed: bool,
-    opened: Option<Instant>,
-    rhythm: Rhythm,
-    doubt: Option<Doubt>,
-    /// Unreadable updates in a row.
-    unreadable: u32,
-    /// Since when the exchange's book is ahead although nothing came: if nothing comes now, the stream is broken.
-    suspected: Option<Instant>,
-    /// Resubscriptions since anything last came, and when the last one was.
-    resubscribed: u32,
-    resubscribed_at: Option<Instant>,
-    /// Whether updates older than the book came since the stream was opened, and how many older answers.
-    has_old_updates: bool,
-    older: u32,
-    /// Since when only updates older than the book come.
-    old_since: Option<Instant>,
-    /// The last update for which best prices were announced, and since when the book is behind one.
-    announced: u64,
+    /// The request without an answer yet, and its number.
+    asked: Option<Want>,
+    pub(super) generation: u64,
+    /// When to request a snapshot, or only its update id while there is a book.
+    ask_at: Instant,
+    /// How long a book may be silent before the exchange is asked.
+    patience: Duration,
+    /// Failed or unusable snapshots and faults in quick succession.
+    failures: u32,
+    /// Why a new snapshot does not suffice: the book is not exact before an update has joined it.
+    doubt: Option<&'static str>,
+    /// Since when the exchange's book is known to be ahead of this one.
     behind_since: Option<Instant>,
-    /// How late events come, if so late that no book is current.
-    late: Option<Duration>,
+    /// Resubscriptions since anything last came, and when the next may be.
+    resubscribed: u32,
+    resubscribe_at: Instant,
+    /// Events come so late that no book is current.
+    is_late: bool,
 }
 
 impl<O: Observer> Tracked<O> {
-    pub(super) fn new(published: Arc<Published<O>>, max_levels: usize) -> Self {
+    pub(super) fn new(published: Arc<Published<O>>, max_levels: usize, now: Instant) -> Self {
         Self {
             published,
-            generation: 0,
             book: LocalBook::new(max_levels),
-            max_levels,
-            asked: None,
-            ask_at: None,
-            limit: 0,
-            deeper: None,
-            deepen_at: None,
-            compare_at: None,
-            attempts: 0,
-            faults: 0,
-            faulted: None,
-            began: None,
-            confirmed: false,
             opened: None,
-            rhythm: Rhythm::default(),
+            began: None,
+            asked: None,
+            generation: 0,
+            ask_at: now,
+            patience: ASK_AFTER,
+            failures: 0,
             doubt: None,
-            unreadable: 0,
-            suspected: None,
-            resubscribed: 0,
-            resubscribed_at: None,
-            has_old_updates: false,
-            older: 0,
-            old_since: None,
-            announced: 0,
             behind_since: None,
-            late: None,
+            resubscribed: 0,
+            resubscribe_at: now,
+            is_late: false,
         }
     }
 
@@ -138,109 +81,56 @@ impl<O: Observer> Tracked<O> {
 
     /// The exchange refused its subscription.
     pub(super) fn refused(&self, why: &str, now: Moment) {
-        let reason = format!("the exchange refused the subscription; trying again: {why}");
-        self.set_reason(reason, now);
+        self.set_reason(format!("the exchange refused the subscription; trying again: {why}"), now);
     }
 
     /// Its streams are open from now on.
     pub(super) fn opened(&mut self, now: Moment, exchange_millis: i64) {
         self.opened = Some(now.monotonic);
-        self.confirmed = false;
-        self.has_old_updates = false;
-        self.older = 0;
-        self.old_since = None;
-        self.book.reopened();
+        self.failures = 0;
+        self.ask_at = now.monotonic + FIRST_UPDATE_WITHIN;
         self.published.tape.opened(exchange_millis);
         self.published.pulse.interrupted(now.monotonic);
     }
 
-    /// Its streams have ended.
+    /// Its streams have ended. Readers keep the last book; updates of the next stream will not join it.
     pub(super) fn lost(&mut self, why: &str, now: Moment) {
         self.opened = None;
-        self.confirmed = false;
-        self.forget_questions();
         self.published.lost();
         if matches!(self.published.status().state, BookState::Live | BookState::Stale) {
             self.set_stale(why, now);
         }
-        if !self.book.is_synced() {
-            // The buffered updates will not join those of the next stream.
-            self.book.discard();
-        }
-    }
-
-    /// Its streams were silent and are resubscribed.
-    pub(super) fn resubscribed(&mut self, now: Moment) {
-        self.lost(NOT_COMING, now);
-        self.book.discard();
-        self.doubt = Some(Doubt::Silent);
-        self.resubscribed = self.resubscribed.saturating_add(1);
-        self.resubscribed_at = Some(now.monotonic);
+        self.forget_book();
+        self.book.reopened();
     }
 
     pub(super) fn event(&mut self, diff: Diff, now: Moment) {
         self.published.pulse.update(now.monotonic);
-        self.unreadable = 0;
-        if let Some(deeper) = &mut self.deeper
-            && deeper.event(diff.clone()).is_err()
-        {
-            self.deeper = None;
-        }
         match self.book.event(diff) {
             Ok(Outcome::Applied) => {
                 self.note_update(now.monotonic);
                 self.publish(now);
             }
-            Ok(Outcome::Buffered) => self.ask_soon(now.monotonic),
-            Ok(Outcome::Old) => self.note_old(now),
+            Ok(Outcome::Buffered) if self.failures == 0 => self.ask_at = self.ask_at.min(now.monotonic),
+            Ok(Outcome::Buffered | Outcome::Old) => {}
             Err(fault) => self.fault(fault, now),
         }
     }
 
-    /// An update came that the book already has. That is usual right after a snapshot; if no other comes, the snapshot
-    /// does not belong to this stream.
-    fn note_old(&mut self, now: Moment) {
-        self.has_old_updates = true;
-        let since = *self.old_since.get_or_insert(now.monotonic);
-        // Once that is known, another snapshot is rarely worth its weight.
-        let patience = if self.doubt == Some(Doubt::Ahead) { 6 * MAX_AHEAD } else { MAX_AHEAD };
-        if now.monotonic.duration_since(since) >= patience {
-            self.old_since = None;
-            self.doubt = Some(Doubt::Ahead);
-            self.book.discard();
-            self.fault(Fault::Ahead, now);
-        }
-    }
-
-    /// An unreadable update came.
+    /// An unreadable update came: a snapshot alone would be wrong after the next of them.
     pub(super) fn unreadable(&mut self, now: Moment) {
-        self.unreadable = self.unreadable.saturating_add(1);
-        if self.unreadable > 1 {
-            // Not by accident: a new snapshot would be wrong after the next update.
-            self.doubt = Some(Doubt::Unreadable);
-        }
+        self.doubt = Some("an update could not be read; waiting for one that can");
         self.book.discard();
         self.fault(Fault::Unreadable, now);
-    }
-
-    /// An unrecognised message came on its connection; it may have been an update.
-    pub(super) fn doubt(&mut self, now: Instant) {
-        if self.opened.is_some() {
-            self.opened = Some(now);
-            self.confirmed = false;
-        }
     }
 
     pub(super) fn quote(&mut self, quote: BestQuote, now: Moment) {
         self.published.pulse.quote(now.monotonic, quote);
         if self.book.is_synced() && quote.update_id > self.book.last_update_id() {
-            self.announced = quote.update_id;
-            let since = self.behind_since.unwrap_or(now.monotonic);
-            self.set_behind(Some(since));
+            self.behind_since.get_or_insert(now.monotonic);
         }
-        match self.book.announce(quote) {
-            Ok(()) => self.published.agreed.store(self.book.agreed, Ordering::Relaxed),
-            Err(fault) => self.fault(fault, now),
+        if let Err(fault) = self.book.announce(quote) {
+            self.fault(fault, now);
         }
     }
 
@@ -256,30 +146,14 @@ impl<O: Observer> Tracked<O> {
         }
     }
 
-    fn forget_questions(&mut self) {
-        self.asked = None;
-        self.deeper = None;
-        self.compare_at = None;
-        self.suspected = None;
-        self.set_behind(None);
-    }
-
-    /// Since when best prices are announced for an update that the book lacks.
-    fn set_behind(&mut self, since: Option<Instant>) {
-        self.behind_since = since;
-        self.published.set_behind(since);
-    }
-
-    /// Sets how late events come, if so late that no book is current.
-    pub(super) fn set_late(&mut self, late: Option<Duration>, now: Moment) {
-        if late == self.late {
+    /// Sets whether events come so late that no book is current.
+    pub(super) fn set_late(&mut self, is_late: bool, now: Moment) {
+        if is_late == self.is_late {
             return;
         }
-        let before = self.late.map(describe_lag);
-        self.late = late;
+        self.is_late = is_late;
         let status = self.published.status();
-        let is_late_alone = status.state == BookState::Stale && before.is_some() && status.reason == before;
-        if status.state == BookState::Live || is_late_alone {
+        if status.state == BookState::Live || status.reason.as_deref() == Some(LATE) {
             self.set_current(now);
         }
     }
@@ -292,15 +166,14 @@ impl<O: Observer> Tracked<O> {
 
     /// The state of a book that was just started, updated or compared.
     fn state(&self) -> (BookState, Option<String>) {
-        match (self.doubt, self.late) {
-            (Some(doubt), _) => (BookState::Stale, Some(doubt.to_string())),
-            (None, Some(lag)) => (BookState::Stale, Some(describe_lag(lag))),
-            (None, None) => (BookState::Live, None),
+        match self.doubt.or(self.is_late.then_some(LATE)) {
+            Some(why) => (BookState::Stale, Some(why.to_owned())),
+            None => (BookState::Live, None),
         }
     }
 
-    fn set_stale(&self, why: impl Into<String>, now: Moment) {
-        self.published.set_status(BookState::Stale, Some(why.into()), now);
+    fn set_stale(&self, why: &str, now: Moment) {
+        self.published.set_status(BookState::Stale, Some(why.to_owned()), now);
     }
 
     /// Says why the book is in the state that it is in.
@@ -310,17 +183,17 @@ impl<O: Observer> Tracked<O> {
     }
 
     fn note_update(&mut self, now: Instant) {
-        self.rhythm.update(now);
+        // A market that moves within a quarter of the time that it is given is no longer quiet.
+        if self.ask_at.saturating_duration_since(now) > self.patience * 3 / 4 {
+            self.patience = (self.patience / 2).max(ASK_AFTER);
+        }
+        self.ask_at = now + self.patience;
         self.doubt = None;
-        self.old_since = None;
-        self.suspected = None;
-        self.compare_at = None;
-        self.set_behind(None);
+        self.behind_since = None;
         self.resubscribed = 0;
     }
 
     pub(super) fn publish(&mut self, now: Moment) {
-        self.confirmed = true;
         if self.doubt.is_none() {
             self.published.confirm(now.monotonic);
         }
@@ -331,60 +204,37 @@ impl<O: Observer> Tracked<O> {
             exchange_time: self.book.time,
             received: now,
         };
-        self.published.agreed.store(self.book.agreed, Ordering::Relaxed);
         let (state, reason) = self.state();
-        self.published.publish_as(view, state, reason);
+        self.published.publish(view, state, reason);
     }
 
+    /// The book was found wrong, and discarded.
     fn fault(&mut self, fault: Fault, now: Moment) {
         if matches!(fault, Fault::Gap { .. }) {
             // Messages were lost, so the counts are incomplete.
             self.published.pulse.interrupted(now.monotonic);
         }
-        let warming = self.published.status().state == BookState::Warming;
-        if !warming {
+        if self.published.status().state != BookState::Warming {
             self.published.resyncs.fetch_add(1, Ordering::Relaxed);
             metrics::counter!("tribune_book_resyncs_total").increment(1);
             tracing::debug!(symbol = %self.published.symbol, %fault, "book discarded");
             self.published.set_status(BookState::Resyncing, Some(fault.to_string()), now);
         }
-        self.forget_questions();
-        let last = self.faulted.replace(now.monotonic);
-        let within = |time: Option<Instant>, span| time.is_some_and(|time| now.monotonic.duration_since(time) <= span);
-        let was_well = self.began.is_some() && !within(self.began.take(), WELL);
-        self.faults = match within(last, FORGIVEN_AFTER) {
-            false => 0,
-            true if was_well => self.faults.clamp(1, 2),
-            true => self.faults.saturating_add(1),
-        };
-        if self.faults == 0 {
-            self.ask_at = Some(now.monotonic);
-        } else if self.ask_at.is_none() {
-            // Further faults do not postpone it.
-            self.ask_at = Some(now.monotonic + self.back_off());
+        if self.began.is_some_and(|began| now.monotonic.duration_since(began) >= WELL) {
+            self.failures = 0;
         }
-    }
-
-    fn ask_soon(&mut self, now: Instant) {
-        if self.asked.is_none() && self.ask_at.is_none() {
-            self.ask_at = Some(now);
+        // Further faults do not postpone a request that waits.
+        if self.began.is_some() || self.asked.is_some() {
+            self.ask_later(now.monotonic);
         }
+        self.forget_book();
     }
 
-    fn ask_later(&mut self, now: Instant) {
-        self.attempts = self.attempts.saturating_add(1);
-        self.ask_at = Some(now + self.back_off());
+    fn forget_book(&mut self) {
+        self.began = None;
+        self.asked = None;
+        self.behind_since = None;
     }
-
-    fn back_off(&self) -> Duration {
-        let wait = Duration::from_millis(100) * 2u32.pow(self.attempts.max(self.faults).min(10));
-        wait.min(MAX_RETRY) + jitter()
-    }
-}
-
-/// In whole seconds, so that the text rarely changes.
-fn describe_lag(lag: Duration) -> String {
-    format!("events from the exchange are {} s late", lag.as_secs())
 }
 
 /// Keeps many books from asking at the same moment.

@@ -1,24 +1,22 @@
 //! [`Rest`]: the calls.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tribune_clock::Clock;
 
 use super::answers::{self, Aggregates, AvgPrice, Decoded, ExchangeInfo, Ticker};
-use super::coalesce::{Coalescer, Shared};
+use super::coalesce::Shared;
 use super::endpoint::Endpoint;
 use super::error::RestError;
 use super::governor::{Governor, Priority};
-use super::http::{Raw, Simulation, Transport};
+use super::http::{Failing, Inner, Raw, Simulation};
 use super::request::Request;
 use crate::book::Snapshot;
 use crate::model::{Candle, Interval, Millis, Trade};
 use crate::moment::Stamped;
 
 pub const DEFAULT_BASE_URL: &str = "https://data-api.binance.vision";
-/// An answer that took so long is a poor reading of the exchange's clock.
-const UNCERTAIN: Duration = Duration::from_secs(1);
 const MAX_DEPTH: u32 = 5_000;
 const MAX_ROWS: u32 = 1_000;
 /// Larger answers are decoded on a blocking thread.
@@ -74,14 +72,6 @@ pub struct Rest {
     pub(super) priority: Priority,
 }
 
-pub(super) struct Inner {
-    pub(super) transport: Transport,
-    /// How far the exchange's clock is ahead of this machine's.
-    offset_ms: Mutex<Option<i64>>,
-    /// Requests under way and fresh answers.
-    answers: Coalescer,
-}
-
 impl Rest {
     /// Checks the settings; nothing is sent.
     pub fn new(settings: Settings, clock: Arc<dyn Clock>) -> Result<Self, RestError> {
@@ -91,9 +81,7 @@ impl Rest {
 
     /// With a budget that is shared with other clients.
     pub fn governed(settings: Settings, governor: Arc<Governor>, clock: Arc<dyn Clock>) -> Result<Self, RestError> {
-        let answers = Coalescer::new(settings.window, &clock);
-        let transport = Transport::new(&settings, governor, clock)?;
-        let inner = Inner { transport, offset_ms: Mutex::new(None), answers };
+        let inner = Inner::new(&settings, governor, clock)?;
         Ok(Self { inner: Arc::new(inner), priority: Priority::Interactive })
     }
 
@@ -127,33 +115,25 @@ impl Rest {
     }
 
     pub fn governor(&self) -> &Arc<Governor> {
-        &self.inner.transport.governor
+        &self.inner.governor
     }
 
     pub fn clock(&self) -> &Arc<dyn Clock> {
-        &self.inner.transport.clock
+        &self.inner.clock
     }
 
-    pub fn failing(&self) -> Option<super::http::Failing> {
-        self.inner.transport.failing()
+    pub fn failing(&self) -> Option<Failing> {
+        self.inner.state().failing.clone()
     }
 
     /// The simulator that sent the last answer; `None` for the real exchange.
     pub fn simulation(&self) -> Option<Simulation> {
-        self.inner.transport.simulation()
+        self.inner.state().simulation
     }
 
     /// How far the exchange's clock is ahead of this machine's, once [`Rest::server_time`] has been called.
     pub fn clock_offset_ms(&self) -> Option<i64> {
-        *self.inner.offset_ms.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Forgets the offset, unless another has been learned since.
-    pub(super) fn forget_offset(&self, wrong: Option<i64>) {
-        let mut offset = self.inner.offset_ms.lock().unwrap_or_else(PoisonError::into_inner);
-        if *offset == wrong {
-            *offset = None;
-        }
+        self.inner.state().offset_ms
     }
 
     /// How far this machine's clock is from the exchange's, in words, if a second or more.
@@ -165,38 +145,24 @@ impl Rest {
     }
 
     pub fn host(&self) -> &str {
-        self.inner.transport.host()
+        &self.inner.host
     }
 
     /// Whether requests cannot be read on the way: by TLS, or because the host is this machine.
     pub fn is_private(&self) -> bool {
-        self.inner.transport.is_private()
+        self.inner.is_private
     }
 
     /// Asks for the exchange's time and learns the offset of the clocks: the answer was right half a round trip before it
     /// came.
     pub async fn server_time(&self) -> Result<Stamped<Millis>, RestError> {
-        self.ask_time(false).await
-    }
-
-    /// The same where the known offset may be wrong: the new reading counts even on a slow connection.
-    pub async fn server_time_anew(&self) -> Result<Stamped<Millis>, RestError> {
-        self.ask_time(true).await
-    }
-
-    async fn ask_time(&self, is_doubtful: bool) -> Result<Stamped<Millis>, RestError> {
         let request = Request::new(Endpoint::Time);
-        let raw = self.inner.transport.send(&request, self.priority).await?;
+        let raw = self.inner.send(&request, self.priority).await?;
         let round_trip = raw.received.monotonic.saturating_duration_since(raw.sent.monotonic);
         let half = i64::try_from(round_trip.as_millis() / 2).unwrap_or(i64::MAX);
         let stamped = decoded(raw, request.endpoint, answers::server_time)?;
-        if round_trip >= UNCERTAIN && !is_doubtful && self.clock_offset_ms().is_some() {
-            // The delay may be on either way, so the reading before is better.
-            return Ok(stamped);
-        }
-        let now = stamped.value.saturating_add(half);
-        let offset = now.saturating_sub(stamped.received.wall.as_millisecond());
-        *self.inner.offset_ms.lock().unwrap_or_else(PoisonError::into_inner) = Some(offset);
+        let offset = stamped.value.saturating_add(half).saturating_sub(stamped.received.wall.as_millisecond());
+        self.inner.state().offset_ms = Some(offset);
         Ok(stamped)
     }
 
@@ -204,7 +170,7 @@ impl Rest {
     pub async fn exchange_info(&self) -> Shared<ExchangeInfo> {
         let request = Request::new(Endpoint::ExchangeInfo).bulk();
         let info = self.shared(request, answers::exchange_info).await?;
-        if let Some(budget) = info.value.weight_per_minute() {
+        if let Some(budget) = info.value.weight_per_minute {
             self.governor().set_budget(budget);
         }
         Ok(info)
@@ -219,7 +185,7 @@ impl Rest {
     /// A snapshot for a local book: never a reused answer.
     pub async fn fresh_depth(&self, symbol: &str, limit: u32) -> Result<Stamped<Snapshot>, RestError> {
         let request = Request::new(Endpoint::Depth).symbol(symbol)?.limit(limit, MAX_DEPTH)?;
-        let raw = self.inner.transport.send(&request, self.priority).await?;
+        let raw = self.inner.send(&request, self.priority).await?;
         decoded(raw, request.endpoint, |body| answers::depth(body, limit))
     }
 
@@ -280,7 +246,7 @@ impl Rest {
         let (inner, priority) = (Arc::clone(&self.inner), self.priority);
         let key = format!("{priority:?} {}", request.key());
         let fetch = async move {
-            let raw = inner.transport.send(&request, priority).await?;
+            let raw = inner.send(&request, priority).await?;
             if raw.value.len() <= INLINE_BYTES {
                 return decoded(raw, request.endpoint, read);
             }

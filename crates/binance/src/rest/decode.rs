@@ -24,37 +24,23 @@ impl Wrong {
         Self { field: field.to_owned(), why: why.to_owned() }
     }
 
-    /// The same, seen from outside: `filters[2].tickSize`.
-    pub(super) fn within(self, outer: &str) -> Self {
-        let dot = if self.field.is_empty() { "" } else { "." };
-        Self::new(&format!("{outer}{dot}{}", self.field), &self.why)
-    }
-
     fn of(path: &serde_path_to_error::Path, error: &serde_json::Error) -> Self {
         if !error.is_data() {
             return Self::new("", "is not JSON");
         }
-        let path = match path.to_string() {
-            root if root == "." => String::new(),
-            path => path,
-        };
-        Self::at(path, error)
-    }
-
-    /// What is wrong with the field at this path.
-    pub(super) fn at(path: String, error: &serde_json::Error) -> Self {
+        let path = path.to_string();
+        let path = if path == "." { "" } else { &path };
         let message = error.to_string();
         let message = message.rsplit_once(" at line ").map_or(&*message, |(before, _)| before);
         if let Some(name) = message.strip_prefix("missing field `") {
-            let missing = Self::new(name.trim_end_matches('`'), "is missing");
-            return if path.is_empty() { missing } else { missing.within(&path) };
+            let dot = if path.is_empty() { "" } else { "." };
+            return Self::new(&format!("{path}{dot}{}", name.trim_end_matches('`')), "is missing");
         }
         // What stands before it repeats the value.
-        let why = match message.rsplit_once(", expected ") {
-            Some((_, expected)) => format!("is not {}", in_words(expected)),
-            None => format!("is wrong: {message}"),
-        };
-        Self { field: path, why }
+        match message.rsplit_once(", expected ") {
+            Some((_, expected)) => Self::new(path, &format!("is not {expected}")),
+            None => Self::new(path, &format!("is wrong: {message}")),
+        }
     }
 }
 
@@ -64,15 +50,6 @@ impl fmt::Display for Wrong {
             "" => write!(f, "it {}", self.why),
             field => write!(f, "`{field}` {}", self.why),
         }
-    }
-}
-
-fn in_words(expected: &str) -> &str {
-    match expected {
-        "u64" | "i64" => "a whole number",
-        "a boolean" => "true or false",
-        "a sequence" => "a list",
-        other => other,
     }
 }
 
@@ -145,11 +122,11 @@ mod tests {
             (r#"[{"time":1}]"#, "`[0].price` is missing"),
             (r#"[{"price":7,"time":1}]"#, "`[0].price` is not a string"),
             (r#"[{"price":"x","time":1}]"#, "`[0].price` is wrong: not a decimal number"),
-            (r#"[{"price":"1","time":"hello, expected a friend at line 7"}]"#, "`[0].time` is not a whole number"),
+            (r#"[{"price":"1","time":"hello, expected a friend at line 7"}]"#, "`[0].time` is not i64"),
             (r#"[{"price":"1","time":-1}]"#, "`[0].time` is wrong: not a time"),
             (r#"[{"price":"1","time":1},[]]"#, "`[1]` is not an object"),
             (r#"[{"price":"1","time":1},"a"]"#, "`[1]` is not an object"),
-            (r#"{"secret":1}"#, "it is not a list"),
+            (r#"{"secret":1}"#, "it is not a sequence"),
             ("<html>", "it is not JSON"),
             ("[", "it is not JSON"),
             ("[] []", "it is not JSON"),

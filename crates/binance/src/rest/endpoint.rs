@@ -44,33 +44,19 @@ impl Endpoint {
     }
 }
 
-/// How many symbols a request is about, on which its weight depends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    One,
-    Several(usize),
-    All,
-}
-
-/// The weight of a request. `limit` is its parameter, if it has one.
-pub const fn weight(endpoint: Endpoint, scope: Scope, limit: Option<u32>) -> u32 {
-    match endpoint {
-        Endpoint::Time | Endpoint::ApiRestrictions => 1,
-        Endpoint::ExchangeInfo => 20,
-        Endpoint::Depth => depth(limit),
-        Endpoint::Trades => 25,
-        Endpoint::AggTrades | Endpoint::Order | Endpoint::OrderTest => 4,
-        Endpoint::Klines | Endpoint::AvgPrice => 2,
-        Endpoint::Ticker24h => match scope {
-            Scope::One | Scope::Several(..=20) => 2,
-            Scope::Several(..=100) => 40,
-            Scope::Several(_) | Scope::All => 80,
-        },
-        Endpoint::OpenOrders => match scope {
-            Scope::One => 6,
-            Scope::Several(_) | Scope::All => 80,
-        },
-        Endpoint::Account | Endpoint::AllOrders | Endpoint::MyTrades => 20,
+/// The weight of a request about so many symbols; `None` is all. `limit` is its parameter, if it has one.
+pub const fn weight(endpoint: Endpoint, symbols: Option<usize>, limit: Option<u32>) -> u32 {
+    match (endpoint, symbols) {
+        (Endpoint::Time | Endpoint::ApiRestrictions, _) => 1,
+        (Endpoint::ExchangeInfo, _) => 20,
+        (Endpoint::Depth, _) => depth(limit),
+        (Endpoint::Trades, _) => 25,
+        (Endpoint::AggTrades | Endpoint::Order | Endpoint::OrderTest, _) => 4,
+        (Endpoint::Klines | Endpoint::AvgPrice, _) | (Endpoint::Ticker24h, Some(..=20)) => 2,
+        (Endpoint::Ticker24h, Some(..=100)) => 40,
+        (Endpoint::OpenOrders, Some(_)) => 6,
+        (Endpoint::Ticker24h | Endpoint::OpenOrders, _) => 80,
+        (Endpoint::Account | Endpoint::AllOrders | Endpoint::MyTrades, _) => 20,
     }
 }
 
@@ -89,12 +75,12 @@ mod tests {
 
     #[test]
     fn weights_match_the_documentation() {
-        let depth = |limit| weight(Endpoint::Depth, Scope::One, Some(limit));
+        let depth = |limit| weight(Endpoint::Depth, Some(1), Some(limit));
         assert_eq!([1, 100, 101, 500, 501, 1000, 1001, 5000].map(depth), [5, 5, 25, 25, 50, 50, 250, 250]);
-        assert_eq!(weight(Endpoint::Depth, Scope::One, None), 5);
-        let tickers = |count| weight(Endpoint::Ticker24h, Scope::Several(count), None);
+        assert_eq!(weight(Endpoint::Depth, Some(1), None), 5);
+        let tickers = |count| weight(Endpoint::Ticker24h, Some(count), None);
         assert_eq!([1, 20, 21, 100, 101].map(tickers), [2, 2, 40, 40, 80]);
-        assert_eq!(weight(Endpoint::Ticker24h, Scope::All, None), 80);
-        assert_eq!(weight(Endpoint::ExchangeInfo, Scope::All, None), 20);
+        assert_eq!(weight(Endpoint::Ticker24h, None, None), 80);
+        assert_eq!(weight(Endpoint::ExchangeInfo, None, None), 20);
     }
 }

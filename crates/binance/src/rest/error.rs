@@ -38,11 +38,6 @@ pub enum RestError {
     )]
     Firewall { status: u16 },
 
-    /// An error status without the exchange's own error body, for a request that changes something: a proxy may have sent
-    /// it after the exchange did what was asked.
-    #[error("{means}")]
-    Page { status: u16, means: Box<RestError> },
-
     #[error("the exchange has an internal error ({status}); try again in a moment")]
     Server { status: u16 },
 
@@ -50,14 +45,24 @@ pub enum RestError {
     #[error("the recording does not have this: {0}")]
     NotRecorded(String),
 
-    /// A status the exchange never sends, such as a redirect.
+    /// An error status without the exchange's own error body. A proxy may have sent it after the exchange did what was
+    /// asked.
     #[error(
         "{endpoint}: the server answered {status} without the exchange's own error; if you run this server, check market.rest_url"
     )]
     Status { endpoint: &'static str, status: u16 },
 
-    #[error("{0}")]
-    Network(Network),
+    /// Nothing was sent: there was no connection, and why.
+    #[error(
+        "the exchange cannot be reached ({0}); try again in a moment; if you run this server, check its network, its proxy, its certificates and market.rest_url"
+    )]
+    Unreachable(String),
+
+    #[error("the exchange did not answer in time; try again in a moment")]
+    Timeout,
+
+    #[error("the connection to the exchange broke off before the whole answer was there; try again")]
+    BrokenOff,
 
     /// Nothing was sent: a signed request needs the exchange's time, which is not known.
     #[error("nothing was done: the exchange's time is not known ({0})")]
@@ -83,9 +88,6 @@ pub enum RestError {
 
     #[error("the request failed because of a bug in this program; try again")]
     Abandoned,
-
-    #[error("cannot create an HTTP client on this machine: {0}")]
-    NoClient(String),
 }
 
 /// The kind of failure: decides who can fix it.
@@ -102,32 +104,13 @@ pub enum ErrorKind {
     Internal,
 }
 
-/// Why the exchange could not be reached.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Network {
-    #[error("the exchange refuses connections; if you run this server, check market.rest_url and whether it is up")]
-    Refused,
-    #[error("the exchange's name cannot be resolved; if you run this server, check market.rest_url and its DNS")]
-    Dns,
-    #[error(
-        "no secure connection to the exchange: {0}; if you run this server, check market.rest_url, the clock and the system's certificates"
-    )]
-    Tls(String),
-    #[error("the exchange did not answer in time; try again in a moment")]
-    Timeout,
-    #[error("the connection to the exchange broke off before the whole answer was there; try again")]
-    BrokenOff,
-    #[error("the exchange cannot be reached; if you run this server, check its network, its proxy and market.rest_url")]
-    Unreachable,
-}
-
 impl RestError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Invalid(_) | Self::TooHeavy { .. } => ErrorKind::InvalidArgument,
             Self::Refused { code, .. } => meaning(*code).0,
-            Self::Abandoned | Self::NoClient(_) => ErrorKind::Internal,
-            Self::NoTime(error) | Self::Page { means: error, .. } => error.kind(),
+            Self::Abandoned => ErrorKind::Internal,
+            Self::NoTime(error) => error.kind(),
             _ => ErrorKind::Unavailable,
         }
     }
@@ -136,7 +119,7 @@ impl RestError {
     pub const fn wait(&self) -> Option<Duration> {
         match self {
             Self::HeldBack { wait, .. } | Self::Paused { wait, .. } => Some(*wait),
-            Self::NoTime(error) | Self::Page { means: error, .. } => error.wait(),
+            Self::NoTime(error) => error.wait(),
             _ => None,
         }
     }
@@ -151,16 +134,16 @@ impl RestError {
 
     /// Whether the exchange just cannot be asked now: neither the request nor an answer was wrong.
     pub const fn is_passing(&self) -> bool {
-        match self {
+        matches!(
+            self,
             Self::HeldBack { .. }
-            | Self::Paused { .. }
-            | Self::Firewall { .. }
-            | Self::Server { .. }
-            | Self::Crowded => true,
-            Self::Page { means, .. } => means.is_passing(),
-            Self::Network(network) => !matches!(network, Network::BrokenOff),
-            _ => false,
-        }
+                | Self::Paused { .. }
+                | Self::Firewall { .. }
+                | Self::Server { .. }
+                | Self::Unreachable(_)
+                | Self::Timeout
+                | Self::Crowded
+        )
     }
 
     /// Whether the exchange may have executed the request despite the error.
@@ -170,11 +153,11 @@ impl RestError {
             | Self::NotRecorded(_)
             | Self::Shape { .. }
             | Self::TooLarge { .. }
-            | Self::Abandoned => true,
+            | Self::Abandoned
+            | Self::Timeout
+            | Self::BrokenOff
             // A proxy answered instead of the exchange, which may have executed the request.
-            Self::Status { .. } | Self::Page { .. } => true,
-            // Without a connection nothing was sent.
-            Self::Network(network) => matches!(network, Network::Timeout | Network::BrokenOff),
+            | Self::Status { .. } => true,
             Self::Refused { code, .. } => matches!(code, -1000 | -1001 | -1006 | -1007),
             _ => false,
         }
@@ -190,13 +173,13 @@ impl RestError {
             Self::Firewall { .. } => "firewall",
             Self::Server { .. } | Self::NotRecorded(_) => "server_error",
             Self::Status { .. } => "unexpected_status",
-            Self::Network(Network::Timeout) => "timeout",
-            Self::Network(_) => "unreachable",
+            Self::Timeout => "timeout",
+            Self::Unreachable(_) | Self::BrokenOff => "unreachable",
             Self::Refused { .. } => "refused",
-            Self::NoTime(error) | Self::Page { means: error, .. } => error.outcome(),
+            Self::NoTime(error) => error.outcome(),
             Self::Shape { .. } | Self::TooLarge { .. } => "garbled",
             Self::Crowded => "crowded",
-            Self::Abandoned | Self::NoClient(_) => "abandoned",
+            Self::Abandoned => "abandoned",
         }
     }
 }

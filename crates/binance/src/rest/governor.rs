@@ -17,11 +17,8 @@ const MAX_PAUSE: Duration = Duration::from_secs(3 * 24 * 3600);
 /// Without a Retry-After: one minute, and the exchange's shortest ban.
 const PAUSE: Duration = Duration::from_secs(60);
 const BAN: Duration = Duration::from_secs(120);
-/// The shortest pause, doubled each time that the request after it is refused as well.
+/// However short a pause is asked for.
 const MIN_PAUSE: Duration = Duration::from_secs(1);
-const MAX_MIN_PAUSE: Duration = Duration::from_secs(60);
-/// A refusal this long after a pause starts a new series.
-const NEW_SERIES_AFTER: Duration = Duration::from_secs(60);
 
 /// Who waits for the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,14 +70,8 @@ pub struct Governor {
 
 impl Governor {
     pub fn new(clock: Arc<dyn Clock>) -> Arc<Self> {
-        let state = State {
-            budget: DEFAULT_BUDGET,
-            has_orders: false,
-            last_number: 0,
-            grants: Vec::new(),
-            pause: None,
-            refusals: None,
-        };
+        let state =
+            State { budget: DEFAULT_BUDGET, has_orders: false, last_number: 0, grants: Vec::new(), pause: None };
         Arc::new(Self { clock, state: Mutex::new(state) })
     }
 
@@ -134,14 +125,11 @@ impl Governor {
 
     /// After a 429 or 418, sends nothing until the pause is over. A shorter pause does not end a longer one.
     pub fn pause(&self, retry_after: Option<Duration>, banned: bool) -> RestError {
-        let asked = retry_after.unwrap_or(if banned { BAN } else { PAUSE }).min(MAX_PAUSE);
+        let asked = retry_after.unwrap_or(if banned { BAN } else { PAUSE });
+        let wait = asked.clamp(MIN_PAUSE, MAX_PAUSE);
         let now = self.clock.monotonic();
-        let mut state = self.lock();
-        let wait = asked.max(state.least_pause(now));
         let until = now + wait;
-        if let Some(refusals) = &mut state.refusals {
-            refusals.until = refusals.until.max(until);
-        }
+        let mut state = self.lock();
         if let Some(longer) = state.pause.filter(|pause| pause.until > until) {
             return longer.error(now);
         }
@@ -228,13 +216,6 @@ impl Pause {
     }
 }
 
-/// Refusals in a row, and until when the exchange asked for a pause.
-#[derive(Debug, Clone, Copy)]
-struct Refusals {
-    count: u32,
-    until: Instant,
-}
-
 #[derive(Debug)]
 struct State {
     budget: u32,
@@ -244,7 +225,6 @@ struct State {
     /// Requests answered within the last minute, or not yet.
     grants: Vec<Grant>,
     pause: Option<Pause>,
-    refusals: Option<Refusals>,
 }
 
 impl State {
@@ -309,18 +289,6 @@ impl State {
         }
         // The requests under way must be answered first.
         MINUTE
-    }
-
-    /// The shortest pause after a refusal. Requests that were under way at an earlier refusal belong to that one.
-    fn least_pause(&mut self, now: Instant) -> Duration {
-        let count = match self.refusals {
-            Some(last) if now < last.until => last.count,
-            Some(last) if now.duration_since(last.until) < NEW_SERIES_AFTER => last.count.saturating_add(1),
-            _ => 0,
-        };
-        let until = self.refusals.map_or(now, |last| last.until.max(now));
-        self.refusals = Some(Refusals { count, until });
-        (MIN_PAUSE * 2u32.pow(count.min(10))).min(MAX_MIN_PAUSE)
     }
 }
 

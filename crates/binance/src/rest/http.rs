@@ -1,7 +1,8 @@
 //! Sends one request and reads its answer: bounded in time and size, counted in metrics, with errors in words.
 
+use std::error::Error;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use reqwest::header::{HeaderMap, RETRY_AFTER};
@@ -10,9 +11,9 @@ use serde::Deserialize;
 use tribune_clock::Clock;
 
 use super::client::Settings;
+use super::coalesce::Coalescer;
 use super::error::RestError;
 use super::governor::{Governor, Permit, Priority};
-use super::network::explain;
 use super::request::Request;
 use crate::moment::{Moment, Stamped};
 
@@ -49,20 +50,32 @@ impl Simulation {
     }
 }
 
-pub(super) struct Transport {
+/// What all clones of a client share.
+pub(super) struct Inner {
     client: Client,
     /// Up to and with `/api/v3/`.
     base: String,
     /// For errors.
-    host: String,
-    private: bool,
+    pub(super) host: String,
+    /// Requests cannot be read on the way.
+    pub(super) is_private: bool,
     timeout: Duration,
     bulk_timeout: Duration,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) governor: Arc<Governor>,
-    simulation: Mutex<Option<Simulation>>,
+    /// Requests under way and fresh answers.
+    pub(super) answers: Coalescer,
+    state: Mutex<State>,
+}
+
+/// What answers have said of the exchange.
+#[derive(Default)]
+pub(super) struct State {
+    /// How far the exchange's clock is ahead of this machine's.
+    pub(super) offset_ms: Option<i64>,
+    pub(super) simulation: Option<Simulation>,
     /// `None` while requests succeed.
-    failing: Mutex<Option<Failing>>,
+    pub(super) failing: Option<Failing>,
 }
 
 /// The body of an answer.
@@ -76,56 +89,41 @@ pub struct Failing {
     pub why: RestError,
 }
 
-impl Transport {
+impl Inner {
     /// Checks the settings; nothing is sent.
     pub(super) fn new(settings: &Settings, governor: Arc<Governor>, clock: Arc<dyn Clock>) -> Result<Self, RestError> {
         let url = base(&settings.base_url)?;
         let host = url.host_str().unwrap_or_default().to_owned();
         let client = http_client(&host, CONNECT_TIMEOUT.min(settings.timeout))
-            .map_err(|error| RestError::NoClient(error.to_string()))?;
+            .map_err(|error| RestError::Invalid(format!("cannot create an HTTP client on this machine: {error}")))?;
         Ok(Self {
             client,
             base: format!("{}/api/v3/", url.as_str().trim_end_matches('/')),
-            private: is_loopback(&host) || url.scheme() == "https",
+            is_private: is_loopback(&host) || url.scheme() == "https",
             host: url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}")),
             timeout: settings.timeout,
             bulk_timeout: settings.bulk_timeout,
+            answers: Coalescer::new(settings.window, &clock),
             clock,
             governor,
-            simulation: Mutex::new(None),
-            failing: Mutex::new(None),
+            state: Mutex::default(),
         })
     }
 
-    pub(super) fn simulation(&self) -> Option<Simulation> {
-        *self.simulation.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub(super) fn failing(&self) -> Option<Failing> {
-        self.failing.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn note_outcome(&self, answer: &Result<Raw, RestError>, now: Moment) {
-        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         match answer {
             // The exchange works if it refuses with a code of its own.
             Err(error) if !matches!(error, RestError::Refused { .. } | RestError::NotRecorded(_)) => {
-                *failing = Some(Failing {
-                    since: failing.as_ref().map_or(now, |failing| failing.since),
-                    last: now,
-                    why: error.clone(),
-                });
+                let since = state.failing.as_ref().map_or(now, |failing| failing.since);
+                state.failing = Some(Failing { since, last: now, why: error.clone() });
             }
-            _ => *failing = None,
+            _ => state.failing = None,
         }
-    }
-
-    pub(super) fn host(&self) -> &str {
-        &self.host
-    }
-
-    pub(super) const fn is_private(&self) -> bool {
-        self.private
     }
 
     /// Waits for a permit, sends, and reads the answer, all within the timeout; background work waits for its permit
@@ -170,7 +168,7 @@ impl Transport {
         timeout: Duration,
     ) -> Result<Raw, RestError> {
         let response = self.outgoing(request).timeout(timeout).send().await;
-        let response = response.map_err(|error| RestError::Network(explain(&error)))?;
+        let response = response.map_err(|error| unanswered(&error))?;
         let received = Moment::now(&*self.clock);
         let (status, headers) = (response.status(), response.headers());
         if let Some(counted) = number_in(headers, "x-mbx-used-weight-1m") {
@@ -178,7 +176,7 @@ impl Transport {
         }
         let simulation = Simulation::from_headers(headers);
         if simulation.is_some() {
-            self.set_simulation(simulation);
+            self.state().simulation = simulation;
         }
         // The exchange sends seconds.
         let retry_after = number_in(headers, RETRY_AFTER.as_str()).map(Duration::from_secs);
@@ -193,13 +191,9 @@ impl Transport {
         }
         // An error page of a proxy does not prove that the real exchange is there.
         if simulation.is_none() && matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')) {
-            self.set_simulation(None);
+            self.state().simulation = None;
         }
         Ok(Stamped { value: body, exchange_time: None, sent, received, simulated: simulation.is_some() })
-    }
-
-    fn set_simulation(&self, simulation: Option<Simulation>) {
-        *self.simulation.lock().unwrap_or_else(PoisonError::into_inner) = simulation;
     }
 
     fn outgoing(&self, request: &Request) -> reqwest::RequestBuilder {
@@ -245,7 +239,7 @@ impl Transport {
             return Err(too_large());
         }
         let mut body = Vec::with_capacity(announced);
-        while let Some(chunk) = response.chunk().await.map_err(|error| RestError::Network(explain(&error)))? {
+        while let Some(chunk) = response.chunk().await.map_err(|error| unanswered(&error))? {
             if body.len() + chunk.len() > most {
                 return Err(too_large());
             }
@@ -267,6 +261,28 @@ pub(crate) fn http_client(host: &str, connect_timeout: Duration) -> reqwest::Res
         builder = builder.no_proxy();
     }
     builder.build()
+}
+
+/// Why a request has no answer. Once it was connected it may have arrived, whatever went wrong then.
+fn unanswered(error: &reqwest::Error) -> RestError {
+    match (error.is_connect(), error.is_timeout()) {
+        (true, _) => RestError::Unreachable(root_cause(error)),
+        (false, true) => RestError::Timeout,
+        (false, false) => RestError::BrokenOff,
+    }
+}
+
+/// What lies behind an error, without the request's address.
+pub(crate) fn root_cause(error: &reqwest::Error) -> String {
+    let mut cause: &dyn Error = error;
+    loop {
+        // The error inside an I/O error is not its source.
+        let wrapped = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        match wrapped.map(|inner| inner as &dyn Error).or_else(|| cause.source()) {
+            Some(inner) => cause = inner,
+            None => return cause.to_string(),
+        }
+    }
 }
 
 fn base(text: &str) -> Result<Url, RestError> {
@@ -292,6 +308,17 @@ fn refused(code: i64, message: &str, request: &Request) -> RestError {
     RestError::Refused { code, message: quotable(message, request), subject: request.subject.clone() }
 }
 
+/// The exchange's message, unless it repeats a secret.
+fn quotable(message: &str, request: &Request) -> String {
+    let key = request.key.as_ref().and_then(|key| key.to_str().ok());
+    let sent = request.form.as_ref().unwrap_or(&request.query);
+    let signature = sent.split_once("signature=").map(|(_, signature)| signature);
+    match [key, signature].into_iter().flatten().any(|secret| message.contains(secret)) {
+        true => String::new(),
+        false => quoted(message),
+    }
+}
+
 /// What the body adds to an error that follows from the status. A replay's simulator says what the recording does not
 /// have. For a request that changes something, only an error in the exchange's own format proves that it was refused.
 fn explained(
@@ -302,30 +329,19 @@ fn explained(
     simulation: Option<Simulation>,
 ) -> RestError {
     let said: Option<ErrorBody> = serde_json::from_slice(body).ok();
-    if simulation == Some(Simulation::Replay) && matches!(error, RestError::Server { .. }) {
-        let missing = said.map(|said| quoted(&said.msg)).filter(|said| !said.is_empty());
-        return missing.map_or(error, RestError::NotRecorded);
-    }
-    if request.method == Method::GET || error.leaves_outcome_unknown() {
-        return error;
-    }
     match said.map(|said| refused(said.code, &said.msg, request)) {
+        Some(RestError::Refused { message, .. })
+            if simulation == Some(Simulation::Replay) && status.is_server_error() && !message.is_empty() =>
+        {
+            RestError::NotRecorded(message)
+        }
+        _ if request.method == Method::GET => error,
         Some(refused) if refused.leaves_outcome_unknown() => refused,
-        Some(_) => error,
-        None => RestError::Page { status: status.as_u16(), means: Box::new(error) },
+        None if !error.leaves_outcome_unknown() => {
+            RestError::Status { endpoint: request.endpoint.as_str(), status: status.as_u16() }
+        }
+        _ => error,
     }
-}
-
-/// The exchange's message, unless it repeats a secret.
-fn quotable(message: &str, request: &Request) -> String {
-    let key = request.key.as_ref().and_then(|key| key.to_str().ok());
-    let sent = [Some(request.query.as_str()), request.form.as_deref()];
-    let signature = sent.into_iter().flatten().find_map(|sent| sent.split_once("signature="));
-    let secrets = [key, signature.map(|(_, signature)| signature)];
-    if secrets.into_iter().flatten().any(|secret| message.contains(secret)) {
-        return String::new();
-    }
-    quoted(message)
 }
 
 /// One line without control characters, at most [`MAX_QUOTED_CHARS`] long.

@@ -6,7 +6,7 @@
 //! - [`client`]: [`Rest`], the calls; `http` sends them, `request` writes them
 //! - [`answers`]: what comes back, as values; [`decode`] reads it and names the field that is wrong
 //! - [`sign`]: signs requests of an account; `signed` sends them
-//! - [`error`]: what can go wrong; `network`: why there was no answer
+//! - [`error`]: what can go wrong
 
 pub mod answers;
 pub mod client;
@@ -16,22 +16,20 @@ pub mod endpoint;
 pub mod error;
 pub mod governor;
 mod http;
-mod network;
 pub mod request;
 pub mod sign;
 mod signed;
 #[cfg(test)]
 mod tests;
 
-pub use answers::{Aggregates, AvgPrice, ExchangeInfo, RateLimit, Ticker, TickerQuote};
+pub use answers::{Aggregates, AvgPrice, ExchangeInfo, Ticker, TickerQuote};
 pub use client::{AggTradesQuery, KlinesQuery, Rest, Settings};
 pub use coalesce::Shared;
 pub use endpoint::Endpoint;
 pub use error::{ErrorKind, RestError};
 pub use governor::{Governor, Priority};
 pub use http::Simulation;
-pub(crate) use http::http_client;
-pub(crate) use network::root_cause;
+pub(crate) use http::{http_client, root_cause};
 /// The HTTP method of a signed request.
 pub use reqwest::Method;
 pub use sign::Signer;

@@ -4,7 +4,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
 use reqwest::header::HeaderValue;
 
-use super::endpoint::{Endpoint, Scope, weight};
+use super::endpoint::{Endpoint, weight};
 use super::error::RestError;
 
 /// All but the unreserved characters.
@@ -28,7 +28,8 @@ pub struct Request {
     pub(super) is_bulk: bool,
     /// The symbol it is about, for errors.
     pub(super) subject: Option<String>,
-    scope: Scope,
+    /// How many symbols it is about; `None` is all.
+    symbols: Option<usize>,
     limit: Option<u32>,
 }
 
@@ -43,14 +44,14 @@ impl Request {
             key: None,
             is_bulk: false,
             subject: None,
-            scope: Scope::All,
+            symbols: None,
             limit: None,
         }
     }
 
     pub fn symbol(mut self, symbol: &str) -> Result<Self, RestError> {
         check_symbol(symbol)?;
-        self.scope = Scope::One;
+        self.symbols = Some(1);
         self.subject = Some(symbol.to_owned());
         Ok(self.with("symbol", symbol))
     }
@@ -65,7 +66,7 @@ impl Request {
         for symbol in symbols {
             check_symbol(symbol)?;
         }
-        self.scope = Scope::Several(symbols.len());
+        self.symbols = Some(symbols.len());
         let list = serde_json::Value::from(symbols).to_string();
         Ok(self.with("symbols", &list))
     }
@@ -96,7 +97,7 @@ impl Request {
     }
 
     pub(super) const fn weight(&self) -> u32 {
-        weight(self.endpoint, self.scope, self.limit)
+        weight(self.endpoint, self.symbols, self.limit)
     }
 
     /// Equal for equal requests.

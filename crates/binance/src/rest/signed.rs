@@ -25,13 +25,10 @@ impl Rest {
         if self.clock_offset_ms().is_none() {
             self.learn_time().await?;
         }
-        let offset = self.clock_offset_ms();
         let first = self.signed_once(signer, &method, &request, read).await;
         if first.as_ref().err().and_then(RestError::code) != Some(CLOCK_SKEW) {
             return first;
         }
-        // The known offset is wrong: any new reading is better, even on a slow connection.
-        self.forget_offset(offset);
         self.learn_time().await?;
         self.signed_once(signer, &method, &request, read).await
     }
@@ -50,7 +47,7 @@ impl Rest {
         read: fn(&[u8]) -> Decoded<T>,
     ) -> Result<Stamped<T>, RestError> {
         let request = signer.sign(request.clone(), method.clone(), self.exchange_now());
-        let raw = self.inner.transport.send(&request, self.priority).await?;
+        let raw = self.inner.send(&request, self.priority).await?;
         decoded(raw, request.endpoint, read)
     }
 

@@ -190,9 +190,7 @@ async fn replay_agrees(recordings: &Recordings, expected: &BTreeMap<String, Expe
         if speed.is_finite() {
             continue;
         }
-        let agreed = usize::try_from(book.agreed()).expect("few");
         assert_eq!(book.resyncs(), 0, "{symbol}: {:?}", book.status());
-        assert!(2 * agreed > expected.shared, "{symbol}: {agreed} of {} best quotes were compared", expected.shared);
     }
     let compared = compare(&feed, expected);
     assert!(speed.is_finite() || compared == symbols.len());

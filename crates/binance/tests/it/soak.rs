@@ -254,10 +254,9 @@ fn report(checker: &Checker, feed: &Feed, exchange: &Exchange, before: Option<u6
     let found = &checker.found;
     let counts = exchange.counts();
     let resyncs: u64 = feed.books().iter().map(|book| book.resyncs()).sum();
-    let agreed: u64 = feed.books().iter().map(|book| book.agreed()).sum();
     eprintln!(
         "soak: {} views exact, {} between diffs, {} not comparable; {resyncs} resyncs; \
-         best quotes agreed {agreed}; weight {}; connections {}; memory {before:?} then {:?}",
+         weight {}; connections {}; memory {before:?} then {:?}",
         found.exact,
         found.between,
         found.unknown,
@@ -268,7 +267,7 @@ fn report(checker: &Checker, feed: &Feed, exchange: &Exchange, before: Option<u6
     assert!(found.wrong.is_empty(), "live and wrong: {:#?}", found.wrong);
     assert!(found.exact > ENOUGH, "{found:?}");
     assert!(found.unknown < found.exact, "{found:?}");
-    assert!(resyncs >= 10 && agreed > 0, "{resyncs} {agreed}");
+    assert!(resyncs >= 10, "{resyncs}");
     assert_eq!((counts.organic_429, counts.organic_418), (0, 0));
     assert!(counts.injected_rejections > 0);
     if let (Some(before), Some(after)) = (before, resident_bytes()) {

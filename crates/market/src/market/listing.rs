@@ -37,21 +37,14 @@ type DaysLoaded = std::result::Result<Moment, RestError>;
 
 impl Market {
     /// Asks for the exchange's time; returns whether it answered.
-    async fn learn_clock(&self, is_doubtful: bool) -> bool {
+    async fn learn_clock(&self) -> bool {
         let before = self.rest.clock_offset_ms();
-        let told = match is_doubtful {
-            true => self.rest.server_time_anew().await,
-            false => self.rest.server_time().await,
-        };
-        if told.is_err() {
+        if self.rest.server_time().await.is_err() {
             return false;
         }
         let Some(offset) = self.rest.clock_offset_ms() else {
             return false;
         };
-        self.feed.health.set_offset_ms(offset, self.clock.now());
-        let is_replay = self.rest.simulation() == Some(rest::Simulation::Replay);
-        self.feed.health.set_has_clock(!is_replay);
         let is_news = before.is_none_or(|before| (before - offset).abs() >= NOTABLE_OFFSET_MS);
         if let Some(note) = self.clock_note().filter(|_| is_news) {
             tracing::warn!("{note}");
@@ -198,7 +191,7 @@ pub(super) async fn keep_symbols(market: &Market, stop: CancellationToken) {
         let replayed = market.rest.simulation() == Some(rest::Simulation::Replay);
         let is_doubtful = replayed || market.feed.health.has_drifted();
         if is_due(learned, LEARN_CLOCK) || (is_doubtful && is_due(learned, LEARN_DOUBTFUL_CLOCK)) {
-            learned = market.learn_clock(is_doubtful).await.then_some(now).or(learned);
+            learned = market.learn_clock().await.then_some(now).or(learned);
         }
         if is_new {
             // Books are opened by the exchange's clock, so that comes first.

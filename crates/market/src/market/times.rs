@@ -7,9 +7,6 @@ use tribune_binance::model::{Candle, Interval, Millis, Symbol};
 use tribune_binance::moment::{Moment, Stamped};
 use tribune_binance::rest::{KlinesQuery, Shared};
 
-/// An event that is further ahead of all else that is known of the exchange's clock is not believed.
-const BELIEVED_AHEAD_MS: Millis = 10_000;
-
 impl Market {
     /// The exchange's time, as far as it is known.
     pub fn exchange_now(&self) -> Millis {
@@ -22,13 +19,9 @@ impl Market {
         self.feed.health.exchange_millis_before(self.clock.now(), age)
     }
 
-    /// The exchange's time when its streams last said something of the symbol: trades are known until then. Where its
-    /// clock does not run as ours, that is what the last event said, and not reckoned back from now.
+    /// The exchange's time when its streams last said something of the symbol: trades are known until then.
     pub(crate) fn heard_until(&self, tracked: &Published) -> Millis {
-        let is_likely = |time: &Millis| *time <= self.exchange_now().saturating_add(BELIEVED_AHEAD_MS);
-        let last_event = tracked.last_event().filter(is_likely);
-        let said = last_event.filter(|_| !self.feed.health.has_clock());
-        said.unwrap_or_else(|| self.exchange_time_of(&self.last_word(tracked)))
+        self.exchange_time_of(&self.last_word(tracked))
     }
 
     /// The newest candles; the last may still be open.

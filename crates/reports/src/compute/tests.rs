@@ -48,15 +48,15 @@ impl Scene {
 
     fn show(&self, depth: Depth, millis: u64) {
         let now = self.at(millis);
-        self.published.publish(BookView {
+        let view = BookView {
             symbol: self.symbol.name.clone(),
             depth,
             last_update_id: 42,
             exchange_time: Some(T0 + millis as i64 - 50),
             received: now,
-        });
+        };
+        self.published.publish(view, BookState::Live, None);
         self.published.confirm(now.monotonic);
-        self.published.set_status(BookState::Live, None, now);
     }
 
     fn set(&self, state: BookState, reason: &str, millis: u64) {

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use tribune_analytics::Alone;
+use tribune_analytics::Watch;
 use tribune_binance::book::{Level, Snapshot};
-use tribune_binance::feed::Day;
 use tribune_binance::feed::event::{Event, decode};
+use tribune_binance::feed::{Alone, Day};
 use tribune_binance::model::Symbol;
 use tribune_binance::moment::Moment;
 use tribune_binance::number::{Price, Quantity};
@@ -35,7 +35,7 @@ const DIFFS: usize = 120;
 /// One symbol of a recording: the feed's own code reads it, and the truth does.
 struct Play<'a> {
     symbol: Symbol,
-    alone: Alone,
+    alone: Alone<Watch>,
     truth: Truth,
     day: Option<Day>,
     start: (Instant, i64),

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use tribune_analytics::Alone;
+use tribune_binance::feed::Alone;
 use tribune_binance::moment::Moment;
 use tribune_core::SystemClock;
 
@@ -117,7 +117,7 @@ impl Prepared {
         prepared
     }
 
-    fn books(&self) -> Vec<Alone> {
+    fn books(&self) -> Vec<Alone<tribune_analytics::Watch>> {
         let snapshot = self.first.book.snapshot(0, self.levels);
         let alone = |book| Alone::new(&name(book), snapshot.clone(), MAX_LEVELS, now());
         (0..self.books).map(alone).collect()

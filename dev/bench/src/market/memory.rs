@@ -3,7 +3,7 @@
 use anyhow::{Result, ensure};
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use tribune_analytics::Alone;
+use tribune_binance::feed::Alone;
 use tribune_binance::moment::Moment;
 use tribune_core::SystemClock;
 
@@ -37,7 +37,7 @@ pub fn measure(args: &MemoryArgs) -> Result<Books> {
     let changes: Vec<String> = (0..MESSAGES).map(|_| flow.next().levels()).collect();
     let now = || Moment::now(&SystemClock);
     let before = Memory::now()?.resident;
-    let mut books: Vec<(String, Alone)> = (0..args.books)
+    let mut books: Vec<(String, Alone<tribune_analytics::Watch>)> = (0..args.books)
         .map(|number| {
             let name = format!("S{number:04}USDT");
             let book = Alone::new(&name, snapshot.clone(), MAX_LEVELS, now());

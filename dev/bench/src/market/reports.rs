@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde::{Deserialize, Serialize};
-use tribune_analytics::Alone;
-use tribune_binance::feed::Day;
+use tribune_binance::feed::{Alone, Day};
 use tribune_binance::model::{Aggressor, Symbol, Trade};
 use tribune_binance::moment::Moment;
 use tribune_binance::number::{Notional, Price, Quantity};
@@ -148,7 +147,7 @@ impl Times {
 
 /// Books and tapes at one moment.
 struct Market {
-    symbols: Vec<(Symbol, Alone)>,
+    symbols: Vec<(Symbol, Alone<tribune_analytics::Watch>)>,
     day: Day,
     now: Moment,
     trades: u64,
@@ -210,7 +209,7 @@ fn a_second(number: usize) -> u32 {
 }
 
 /// A whole window of trades around a price that wanders; how many.
-fn trade(alone: &Alone, a_second: u32, start: Moment, best_bid: i64) -> u64 {
+fn trade(alone: &Alone<tribune_analytics::Watch>, a_second: u32, start: Moment, best_bid: i64) -> u64 {
     let tape = &alone.published().tape;
     let count = u64::from(a_second) * WINDOW.as_secs();
     let first = start.wall.as_millisecond();

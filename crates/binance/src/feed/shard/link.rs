@@ -6,12 +6,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::super::observer::Observer;
-use super::super::subscriptions::{ALL_TICKERS, Outcome};
+use super::super::subscriptions::ALL_TICKERS;
 use super::{Shard, Socket};
 use crate::moment::Moment;
 
-/// A connection that is silent for this long is pinged, and has as long again to answer.
-const QUIET: Duration = Duration::from_secs(2);
 const MAX_BACK_OFF: Duration = Duration::from_secs(10);
 /// Both connections are read for this long when one takes over from the other.
 const OVERLAP: Duration = Duration::from_secs(2);
@@ -23,39 +21,14 @@ const LASTED: Duration = Duration::from_secs(5);
 impl<O: Observer> Shard<O> {
     /// Runs at every tick.
     pub(super) fn keep_link(&mut self, now: Moment) {
-        let rotate_after = self.settings.rotate_after;
-        // While one is to be replaced, failures are those of its successors.
-        let is_good = |socket: &Socket| {
-            let age = now.monotonic.duration_since(socket.opened);
-            age >= LASTED && age < rotate_after && !socket.closing
-        };
-        if self.socket.as_ref().is_some_and(is_good) {
-            self.failures = 0;
+        if let Some(Err(why)) = self.socket.as_mut().map(|socket| socket.tend(now.monotonic)) {
+            self.ended(&why);
         }
-        self.send_due(now);
-        self.keep_connected(now.monotonic);
-    }
-
-    fn send_due(&mut self, now: Moment) {
-        if let Some(socket) = &mut self.socket {
-            let sent = socket.send_due(now.monotonic, QUIET);
-            let dead = socket.is_dead(now.monotonic, QUIET);
-            let overdue = socket.subscriptions.overdue(now.monotonic);
-            if let Err(why) = sent {
-                self.ended(&why);
-            } else if dead {
-                self.ended("the exchange does not answer pings");
-            } else {
-                self.note_outcome(overdue, now);
-            }
-        }
-        let Some(socket) = &mut self.successor else { return };
-        let sent = socket.send_due(now.monotonic, QUIET);
-        let is_deaf = socket.subscriptions.overdue(now.monotonic) == Some(Outcome::Unresponsive);
-        if sent.is_err() || is_deaf || socket.is_dead(now.monotonic, QUIET) {
+        if self.successor.as_mut().is_some_and(|socket| socket.tend(now.monotonic).is_err()) {
             self.successor = None;
             self.back_off(now.monotonic);
         }
+        self.keep_connected(now.monotonic);
     }
 
     fn keep_connected(&mut self, now: Instant) {
@@ -64,26 +37,22 @@ impl<O: Observer> Shard<O> {
             (self.socket, self.successor, self.connecting) = (None, None, None);
             return self.link.set(None);
         }
-        if self.socket.is_none() {
-            self.link.is_missing();
-        }
-        let ready = |socket: &Socket| {
-            let age = now.duration_since(socket.opened);
-            let brings_all = socket.subscriptions.are_all_confirmed();
-            let brings_some = socket.subscriptions.is_settled() && age >= WAIT_FOR_ALL;
-            socket.last_frame > socket.opened && age >= OVERLAP && (brings_all || brings_some)
+        let age = |socket: &Socket| now.duration_since(socket.opened);
+        let is_ready = |socket: &Socket| {
+            let least = if socket.subscriptions.are_all_confirmed() { OVERLAP } else { WAIT_FOR_ALL };
+            age(socket) >= least
         };
-        if self.successor.as_ref().is_some_and(ready) {
+        if self.successor.as_ref().is_some_and(is_ready) {
             self.take_over();
         }
-        let wanted = match &self.socket {
-            None => true,
-            Some(socket) => {
-                let aged = now.duration_since(socket.opened) >= self.settings.rotate_after;
-                self.successor.is_none() && (aged || socket.closing)
+        let is_wanted = match &self.socket {
+            None => {
+                self.link.is_missing();
+                true
             }
+            Some(socket) => self.successor.is_none() && (socket.closing || age(socket) >= self.settings.rotate_after),
         };
-        if wanted && self.connecting.is_none() && now >= self.connect_at {
+        if is_wanted && self.connecting.is_none() && now >= self.connect_at {
             let (base, clock) = (self.settings.stream_url.clone(), self.clock.clone());
             self.connecting = Some(tokio::spawn(async move { Socket::open(&base, || clock.monotonic()).await }));
         }
@@ -98,6 +67,7 @@ impl<O: Observer> Shard<O> {
                 tracked.lost("the exchange has not agreed to send its updates on the new connection", now);
             }
         }
+        self.failures = 0;
         self.link.set(None);
         tracing::info!("a new connection to the exchange took over from the old one");
     }
@@ -111,10 +81,8 @@ impl<O: Observer> Shard<O> {
                 if self.socket.is_none() {
                     self.link.set(Some(&error));
                 }
-                // The first, and ever fewer of those behind it.
-                if self.failures == 0 || self.failures.is_power_of_two() {
-                    let failures = self.failures;
-                    tracing::warn!(%error, failures, "no connection to the exchange's streams; trying again");
+                if self.failures == 0 {
+                    tracing::warn!(%error, "no connection to the exchange's streams; trying again");
                 }
                 return self.back_off(now.monotonic);
             }
@@ -136,18 +104,11 @@ impl<O: Observer> Shard<O> {
 
     pub(super) fn ended(&mut self, why: &str) {
         let now = self.now();
-        self.socket = None;
-        let settled = |socket: &&Socket| socket.subscriptions.is_settled();
-        if let Some(successor) = self.successor.as_ref().filter(settled) {
-            // It has read beside the old one: what the old one missed is in it, or will show as a gap. If that was only
-            // for a moment, a quiet book may have missed something that no gap shows.
-            if now.monotonic.duration_since(successor.opened) < OVERLAP {
-                self.symbols.values_mut().for_each(|tracked| tracked.doubt(now.monotonic));
-            }
-            return self.take_over();
-        }
         tracing::warn!(why, "the connection to the exchange's streams ended; connecting again");
         metrics::counter!("tribune_feed_disconnects_total").increment(1);
+        if self.socket.take().is_some_and(|socket| now.monotonic.duration_since(socket.opened) >= LASTED) {
+            self.failures = 0;
+        }
         self.link.set(Some(why));
         self.heartbeat.set_lag(Duration::ZERO);
         for tracked in self.symbols.values_mut() {

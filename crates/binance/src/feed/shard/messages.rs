@@ -2,12 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::event::{Event, Unreadable, decode};
+use super::super::event::{Event, decode};
 use super::super::observer::Observer;
-use super::super::socket::Socket;
-use super::super::subscriptions::Outcome;
-use super::super::tracked::Tracked;
-use super::{Shard, is_due};
+use super::{Connection, Shard, is_due};
 use crate::model::Millis;
 use crate::moment::Moment;
 
@@ -15,14 +12,10 @@ use crate::moment::Moment;
 const COMPLAIN_EVERY: Duration = Duration::from_secs(60);
 
 impl<O: Observer> Shard<O> {
-    /// Takes one message in; gives it back if it concerns the connection that it came on.
-    pub(super) fn message<'a>(&mut self, text: &'a str, now: Moment) -> Option<Event<'a>> {
+    pub(super) fn message(&mut self, text: &str, by: Connection, now: Moment) {
         let event = match decode(text) {
             Ok(event) => event,
-            Err(unreadable) => {
-                self.unreadable(&unreadable, now);
-                return None;
-            }
+            Err(stream) => return self.unreadable(stream.as_deref(), now),
         };
         match event {
             Event::Depth { symbol, diff } => {
@@ -43,7 +36,7 @@ impl<O: Observer> Shard<O> {
                 }
             }
             Event::Trade { symbol, trade, aggregate } => {
-                self.heartbeat.note_event(trade.time);
+                self.note_time(trade.time, now);
                 if let Some(tracked) = self.symbols.get(&*symbol)
                     && tracked.published.tape.push(trade, aggregate)
                 {
@@ -61,39 +54,44 @@ impl<O: Observer> Shard<O> {
                     board.update(&tickers, now);
                 }
             }
-            Event::Answered { .. } | Event::ServerShutdown => return Some(event),
+            Event::Answered { id, error } => self.subscribed(id, error, by, now),
+            Event::ServerShutdown => {
+                if let Some(socket) = self.connection(by) {
+                    socket.closing = true;
+                }
+            }
             Event::Other => {}
         }
         self.heartbeat.beat(now.monotonic);
-        None
+    }
+
+    /// The exchange has answered a subscription.
+    fn subscribed(&mut self, id: u64, error: Option<String>, by: Connection, now: Moment) {
+        let Some(socket) = self.connection(by) else { return };
+        let refused = socket.subscriptions.answered(id, error.is_some(), now.monotonic);
+        // What a successor does not bring still comes on the old connection.
+        let Some(why) = error.filter(|_| by == Connection::Current && !refused.is_empty()) else { return };
+        tracing::warn!(count = refused.len(), %why, "the exchange refused a subscription; it is tried again");
+        for topic in refused {
+            if let Some(tracked) = self.symbols.get(&topic).filter(|tracked| !tracked.is_open()) {
+                tracked.refused(&why, now);
+            }
+        }
     }
 
     fn note_time(&mut self, time: Millis, now: Moment) {
-        self.past.lag_learned = self.health.readings();
         let lag = self.health.note_event(time, now.wall);
-        self.heartbeat.note_event(time);
         self.heartbeat.set_lag(lag);
     }
 
-    /// An unreadable message may have been an update: the book it may concern is not trusted.
-    fn unreadable(&mut self, unreadable: &Unreadable, now: Moment) {
+    /// An update that cannot be read takes its book down. What else is missing shows at the next message, by its ids.
+    fn unreadable(&mut self, stream: Option<&str>, now: Moment) {
         self.complain(1, "messages of the exchange could not be read", now.monotonic);
-        // The line and column, never the content.
-        let (line, column) = (unreadable.line, unreadable.column);
-        tracing::debug!(line, column, "a message of the exchange could not be read");
-        let Some((name, kind)) = unreadable.stream.as_deref().and_then(|name| name.split_once('@')) else {
-            self.past.is_doubtful = true;
-            return;
-        };
-        let of_stream = |tracked: &&mut Tracked<O>| tracked.published.symbol.to_lowercase() == name;
-        let Some(tracked) = self.symbols.values_mut().find(of_stream) else {
-            return;
-        };
-        if kind.starts_with("depth") {
+        let stream = stream.and_then(|name| name.split_once('@'));
+        let Some((name, _)) = stream.filter(|(_, kind)| kind.starts_with("depth")) else { return };
+        let tracked = self.symbols.values_mut().find(|tracked| tracked.published.symbol.to_lowercase() == name);
+        if let Some(tracked) = tracked {
             tracked.unreadable(now);
-        } else if matches!(kind, "trade" | "aggTrade") {
-            let millis = self.health.exchange_millis(now.wall);
-            tracked.published.tape.missed(millis, kind == "aggTrade");
         }
     }
 
@@ -103,15 +101,4 @@ impl<O: Observer> Shard<O> {
             tracing::warn!("{what}; they are counted as tribune_feed_unreadable_total, and books they concern resync");
         }
     }
-}
-
-/// Notes what a message means for the connection it came on: `event` is what no symbol took.
-pub(super) fn note(event: Option<Event<'_>>, socket: &mut Socket, now: Instant) -> Option<Outcome> {
-    match event {
-        Some(Event::Answered { id, error }) => return Some(socket.subscriptions.answered(id, error, now)),
-        // The exchange is about to close it.
-        Some(_) => socket.closing = true,
-        None => socket.subscriptions.note_market(),
-    }
-    None
 }

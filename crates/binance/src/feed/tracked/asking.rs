@@ -1,166 +1,128 @@
-//! Which snapshots one symbol requests from the exchange, and what it does with them.
+//! What one symbol asks the exchange for: a snapshot to start from, and whether a silent book has changed. The book stays
+//! while that is asked; an update that joins it proves more than the answer.
 
 use std::time::{Duration, Instant};
 
 use super::super::observer::Observer;
-use super::super::published::BookState;
 use super::super::snapshots::Want;
-use super::{CONFIRM_AFTER, Doubt, MAX_RETRY, Tracked, jitter};
-use crate::book::{Installed, LocalBook, Snapshot};
+use super::{ASK_AFTER_AT_MOST, MAX_RETRY, NOT_COMING, Tracked, jitter};
+use crate::book::{Installed, Snapshot};
 use crate::moment::Moment;
 use crate::rest::RestError;
 
-/// Books of one connection are compared no faster than this: those that are not live, and those that only might be
-/// wrong. At a weight of 5 each, that is at most 600 a minute while all books are live.
-const BETWEEN_COMPARISONS: Duration = Duration::from_millis(100);
-const BETWEEN_QUESTIONS: Duration = Duration::from_millis(500);
-/// A book that started with fewer levels than it should have, for lack of weight, is deepened after this long, and
-/// retried after as long.
-const DEEPEN_AFTER: Duration = Duration::from_secs(20);
+/// A book that is known to be behind is stale after this long, for an update may be on its way; after the second its
+/// streams are subscribed to again.
+const STALE_AFTER: Duration = Duration::from_secs(1);
+const RESUBSCRIBE_AFTER: Duration = Duration::from_secs(3);
+/// Between two resubscriptions; twice as long each time.
+const RESUBSCRIBE_AGAIN: Duration = Duration::from_secs(15);
+const RESUBSCRIBE_AGAIN_AT_MOST: Duration = Duration::from_secs(600);
 
 impl<O: Observer> Tracked<O> {
-    /// What to request now; `compared` is when a book was last compared, `limit` how many levels this one should have.
-    pub(in crate::feed) fn wants(&mut self, now: Instant, compared: Option<Instant>, limit: u32) -> Option<Want> {
-        let opened = self.opened?;
-        match self.asked {
-            // More levels can wait; a comparison cannot.
-            Some(Want::MoreLevels) if self.is_to_be_compared(now, compared) => self.deeper = None,
-            Some(_) => return None,
-            None => {}
-        }
-        let want = if self.book.is_synced() {
-            if self.is_to_be_compared(now, compared) {
-                self.compare_at = None;
-                Want::UpdateId(self.book.last_update_id())
-            } else if self.is_to_be_deeper(now, limit) {
-                self.deeper = Some(LocalBook::new(self.max_levels));
-                Want::MoreLevels
-            } else {
-                return None;
-            }
-        } else {
-            // A quiet market needs a snapshot too.
-            let due = self.ask_at.unwrap_or(opened + CONFIRM_AFTER / 2);
-            if now < due {
-                return None;
-            }
-            self.ask_at = None;
-            Want::Book
-        };
+    /// What to request, and since when that is due.
+    pub(in crate::feed) fn due(&self, now: Instant) -> Option<(Want, Instant)> {
+        let may = self.opened.is_some() && self.asked.is_none() && now >= self.ask_at;
+        let want = if self.book.is_synced() { Want::UpdateId } else { Want::Book };
+        may.then_some((want, self.ask_at))
+    }
+
+    /// It is requested; the answer comes with the number that is returned.
+    pub(in crate::feed) fn requested(&mut self, want: Want) -> u64 {
         self.asked = Some(want);
         self.generation += 1;
-        Some(want)
+        self.generation
     }
 
-    /// When to ask the exchange for the update id of its book.
-    pub(in crate::feed) fn compare_due(&self) -> Option<Instant> {
-        self.compare_at.filter(|_| self.book.is_synced())
-    }
-
-    fn is_to_be_compared(&self, now: Instant, compared: Option<Instant>) -> bool {
-        let pause = match self.published.status().state {
-            BookState::Live => BETWEEN_QUESTIONS,
-            _ => BETWEEN_COMPARISONS,
-        };
-        let may = compared.is_none_or(|last| now.duration_since(last) >= pause);
-        may && self.compare_at.is_some_and(|at| now >= at)
-    }
-
-    fn is_to_be_deeper(&self, now: Instant, limit: u32) -> bool {
-        let is_shallow = self.limit < limit as usize && self.deepen_at.is_some_and(|at| now >= at);
-        is_shallow && self.published.status().state == BookState::Live
-    }
-
-    /// The answer to the request of this generation.
-    pub(in crate::feed) fn answered(
-        &mut self,
-        generation: u64,
-        answer: Result<Option<Snapshot>, RestError>,
-        now: Moment,
-    ) {
+    /// The answer to the request of this number.
+    pub(in crate::feed) fn answered(&mut self, generation: u64, answer: Result<Snapshot, RestError>, now: Moment) {
         if generation != self.generation {
             return;
         }
         match (self.asked.take(), answer) {
-            (Some(Want::Book), Ok(Some(snapshot))) => self.install(snapshot, now),
-            (Some(Want::UpdateId(ours)), Ok(Some(snapshot))) => self.compare(ours, snapshot.last_update_id, now),
-            (Some(Want::MoreLevels), answer) => self.deepen(answer.ok().flatten(), now),
-            (Some(want), Err(error)) => self.unanswered(want, &error, now),
-            (_, Ok(None)) | (None, _) => {}
-        }
-    }
-
-    /// Continues with a deeper snapshot, if the updates since then join it.
-    fn deepen(&mut self, snapshot: Option<Snapshot>, now: Moment) {
-        self.deepen_at = Some(now.monotonic + DEEPEN_AFTER + jitter());
-        let (Some(mut deeper), Some(snapshot)) = (self.deeper.take(), snapshot) else {
-            return;
-        };
-        let limit = snapshot.limit;
-        let is_whole = deeper.snapshot(snapshot) == Ok(Installed::Synced);
-        if is_whole && self.book.adopt(deeper) {
-            self.limit = limit;
-            self.publish(now);
-        }
-    }
-
-    fn unanswered(&mut self, want: Want, error: &RestError, now: Moment) {
-        let wait = error.wait();
-        if matches!(want, Want::UpdateId(_)) {
-            // The book stays; an update that joins it proves more than an answer would.
-            let wait = wait.unwrap_or(MAX_RETRY / 2);
-            self.compare_at = Some(now.monotonic + wait + jitter());
-            return;
-        }
-        self.set_reason(format!("no snapshot yet: {error}"), now);
-        match wait {
-            // Earlier attempts would fail, and later ones lose time.
-            Some(wait) => self.ask_at = Some(now.monotonic + wait + jitter()),
-            None => self.ask_later(now.monotonic),
+            (Some(Want::Book), Ok(snapshot)) => self.install(snapshot, now),
+            (Some(Want::UpdateId), Ok(snapshot)) => self.compare(snapshot.last_update_id, now),
+            (Some(want), Err(error)) => {
+                if want == Want::Book {
+                    self.set_reason(format!("no snapshot yet: {error}"), now);
+                }
+                match error.wait() {
+                    // Earlier attempts would fail, and later ones lose time.
+                    Some(wait) => self.ask_at = now.monotonic + wait + jitter(),
+                    None => self.ask_later(now.monotonic),
+                }
+            }
+            (None, _) => {}
         }
     }
 
     /// Starts the book from a snapshot.
     pub(in crate::feed) fn install(&mut self, snapshot: Snapshot, now: Moment) {
-        if self.opened.is_none() {
-            // A snapshot from before the next stream opens would not join it.
-            return;
-        }
         if snapshot.bids.is_empty() && snapshot.asks.is_empty() {
             self.set_reason("the exchange sent a book without levels".to_owned(), now);
             return self.ask_later(now.monotonic);
         }
-        let has_updates = self.book.buffered() > 0;
-        let (id, limit) = (snapshot.last_update_id, snapshot.limit);
-        self.limit = limit;
+        let id = snapshot.last_update_id;
         match self.book.snapshot(snapshot) {
             Ok(Installed::Synced) => {
-                let is_settled = match self.doubt {
-                    Some(Doubt::Ahead) => self.book.last_update_id() > id,
-                    Some(Doubt::Outdated) => true,
-                    _ => has_updates,
-                };
-                if is_settled {
+                if self.book.last_update_id() > id {
                     self.doubt = None;
                 }
-                self.begin(now);
-            }
-            Ok(Installed::Outdated) => {
-                self.doubt.get_or_insert(Doubt::Outdated);
-                self.begin(now);
+                self.began = Some(now.monotonic);
+                self.ask_at = now.monotonic + self.patience;
+                self.publish(now);
             }
             Ok(Installed::TooOld) => self.ask_later(now.monotonic),
-            Ok(Installed::NotNeeded) => {}
-            Err(fault) => self.fault(fault, now),
+            Err(fault) => {
+                self.ask_later(now.monotonic);
+                self.fault(fault, now);
+            }
         }
     }
 
-    fn begin(&mut self, now: Moment) {
-        self.attempts = 0;
-        self.began = Some(now.monotonic);
-        self.set_behind(None);
-        self.deepen_at = Some(now.monotonic + DEEPEN_AFTER + jitter());
-        self.rhythm.begin(now.monotonic);
-        self.publish(now);
+    /// The exchange's book is at this update.
+    fn compare(&mut self, theirs: u64, now: Moment) {
+        let ours = self.book.last_update_id();
+        if theirs > ours {
+            self.behind_since.get_or_insert(now.monotonic);
+        } else if theirs == ours && self.behind_since.is_none() {
+            self.patience = (self.patience * 2).min(ASK_AFTER_AT_MOST);
+            if self.doubt.is_none() {
+                self.published.confirm(now.monotonic);
+            }
+            self.set_current(now);
+        }
+        // An older answer proves nothing.
+        self.ask_at = now.monotonic + self.patience + jitter();
+    }
+
+    /// Whether its streams are to be subscribed to again: the exchange's book is ahead, and no update comes.
+    pub(in crate::feed) fn is_silent(&self, now: Moment) -> bool {
+        let Some(since) = self.behind_since else { return false };
+        let behind = now.monotonic.saturating_duration_since(since);
+        if behind >= STALE_AFTER {
+            self.set_stale(NOT_COMING, now);
+        }
+        behind >= RESUBSCRIBE_AFTER && now.monotonic >= self.resubscribe_at
+    }
+
+    /// Its streams are subscribed to again; how often that did not help before.
+    pub(in crate::feed) fn resubscribed(&mut self, now: Moment) -> u32 {
+        self.lost(NOT_COMING, now);
+        self.doubt = Some("updates stopped coming; resubscribed, and waiting for the first");
+        let tried = self.resubscribed;
+        let wait = (RESUBSCRIBE_AGAIN * 2u32.pow(tried.min(10))).min(RESUBSCRIBE_AGAIN_AT_MOST);
+        self.resubscribe_at = now.monotonic + wait;
+        self.resubscribed = tried.saturating_add(1);
+        tried
+    }
+
+    /// At once the first time, then after ever longer waits.
+    pub(super) fn ask_later(&mut self, now: Instant) {
+        let wait = match self.failures {
+            0 => Duration::ZERO,
+            failures => (Duration::from_millis(100) * 2u32.pow(failures.min(10))).min(MAX_RETRY) + jitter(),
+        };
+        self.failures = self.failures.saturating_add(1);
+        self.ask_at = now + wait;
     }
 }

@@ -1,7 +1,5 @@
 //! `exchangeInfo`: symbols, their trading rules, and the exchange's limits.
 
-use std::collections::HashMap;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use serde::Deserialize;
@@ -9,8 +7,8 @@ use serde_json::value::RawValue;
 
 use super::Decoded;
 use crate::model::{Millis, Symbol, SymbolStatus};
-use crate::number::InvalidNumber;
-use crate::rest::decode::{Read, Wrong, parse, word};
+use crate::number::{Notional, Price, Quantity};
+use crate::rest::decode::{Lenient, Wrong, parse, word};
 use crate::wire::{millis, nonzero};
 
 /// How many unreadable symbols are named.
@@ -18,39 +16,25 @@ const MAX_REFUSED: usize = 4_096;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExchangeInfo {
-    pub rate_limits: Vec<RateLimit>,
+    /// What requests may weigh in a minute.
+    pub weight_per_minute: Option<u32>,
     pub symbols: Vec<Symbol>,
     /// Symbols that could not be read, with the reason: one of them must not take away all others.
     pub refused: Vec<(String, String)>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
-pub struct RateLimit {
-    /// `REQUEST_WEIGHT`, `ORDERS` or `RAW_REQUESTS`.
-    #[serde(rename = "rateLimitType", deserialize_with = "word")]
-    kind: Arc<str>,
-    interval: Unit,
+struct RateLimit {
+    rate_limit_type: String,
+    interval: String,
     interval_num: u64,
-    limit: u64,
+    limit: u32,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-enum Unit {
-    Second = 1,
-    Minute = 60,
-    Hour = 3_600,
-    Day = 86_400,
-}
-
-impl ExchangeInfo {
-    /// What requests may weigh in a minute.
-    pub fn weight_per_minute(&self) -> Option<u32> {
-        let limit = self.rate_limits.iter().find(|limit| &*limit.kind == "REQUEST_WEIGHT")?;
-        let seconds = limit.interval_num.checked_mul(limit.interval as u64)?;
-        let per_minute = limit.limit.checked_mul(60)?.checked_div(seconds)?;
-        u32::try_from(per_minute).ok().filter(|limit| *limit > 0)
+impl RateLimit {
+    fn is_weight_per_minute(&self) -> bool {
+        (&*self.rate_limit_type, &*self.interval, self.interval_num) == ("REQUEST_WEIGHT", "MINUTE", 1)
     }
 }
 
@@ -75,13 +59,34 @@ struct SymbolWire {
     base_asset: Arc<str>,
     #[serde(deserialize_with = "word")]
     quote_asset: Arc<str>,
-    filters: Option<Box<RawValue>>,
+    filters: Option<Vec<Lenient<Filter>>>,
+}
+
+/// A rule of zero is a rule that is switched off.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", expecting = "an object")]
+struct Filter {
+    #[serde(deserialize_with = "word")]
+    filter_type: String,
+    #[serde(default, deserialize_with = "nonzero")]
+    tick_size: Option<Price>,
+    #[serde(default, deserialize_with = "nonzero")]
+    step_size: Option<Quantity>,
+    #[serde(default, deserialize_with = "nonzero")]
+    min_qty: Option<Quantity>,
+    #[serde(default, deserialize_with = "nonzero")]
+    max_qty: Option<Quantity>,
+    #[serde(default, deserialize_with = "nonzero")]
+    min_notional: Option<Notional>,
+    #[serde(default, deserialize_with = "nonzero")]
+    max_notional: Option<Notional>,
 }
 
 pub(in crate::rest) fn exchange_info(body: &[u8]) -> Decoded<ExchangeInfo> {
     let wire: Wire<'_> = parse(body)?;
+    let weight = wire.rate_limits.iter().find(|limit| limit.is_weight_per_minute());
     let mut info = ExchangeInfo {
-        rate_limits: wire.rate_limits,
+        weight_per_minute: weight.map(|weight| weight.limit),
         symbols: Vec::with_capacity(wire.symbols.len()),
         refused: Vec::new(),
     };
@@ -122,63 +127,37 @@ impl From<SymbolWire> for Symbol {
             ..Self::named(wire.symbol, wire.base_asset, wire.quote_asset)
         };
         // Price and book need no rule: one that cannot be read does not take the symbol away.
-        let unread = apply_filters(&mut symbol, wire.filters.as_deref()).err();
-        symbol.unread_rule = unread.map(|wrong| wrong.to_string().into());
+        let missing = || vec![Lenient(Err(Wrong::new("filters", "is missing")))];
+        for Lenient(filter) in wire.filters.unwrap_or_else(missing) {
+            match filter {
+                Ok(filter) => symbol.apply(filter),
+                Err(wrong) => symbol.unread_rule = Some(wrong.to_string().into()),
+            }
+        }
         symbol
     }
 }
 
-/// Applies every filter that can be read; the error is of the first that cannot.
-fn apply_filters(symbol: &mut Symbol, filters: Option<&RawValue>) -> Read<()> {
-    let filters = filters.ok_or_else(|| Wrong::new("filters", "is missing"))?;
-    let filters: Vec<&RawValue> = parse(filters.get().as_bytes()).map_err(|wrong| wrong.within("filters"))?;
-    let mut unread = Ok(());
-    for (at, filter) in filters.into_iter().enumerate() {
-        let applied = apply_filter(symbol, filter.get().as_bytes());
-        unread = unread.and(applied.map_err(|wrong| wrong.within(&format!("filters[{at}]"))));
-    }
-    unread
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase", expecting = "an object")]
-struct Filter {
-    #[serde(deserialize_with = "word")]
-    filter_type: String,
-}
-
-/// A rule of zero is a rule that is switched off. Other filters are the exchange's own business.
-fn apply_filter(symbol: &mut Symbol, filter: &[u8]) -> Read<()> {
-    let Filter { filter_type } = parse(filter)?;
-    match filter_type.as_str() {
-        "PRICE_FILTER" => symbol.tick_size = rule(filter, "tickSize")?,
-        "LOT_SIZE" => {
-            let lot = (rule(filter, "stepSize")?, rule(filter, "minQty")?, rule(filter, "maxQty")?);
-            (symbol.step_size, symbol.min_quantity, symbol.max_quantity) = lot;
+impl Symbol {
+    /// Other filters are the exchange's own business.
+    fn apply(&mut self, filter: Filter) {
+        match filter.filter_type.as_str() {
+            "PRICE_FILTER" => self.tick_size = filter.tick_size,
+            "LOT_SIZE" => {
+                self.step_size = filter.step_size;
+                (self.min_quantity, self.max_quantity) = (filter.min_qty, filter.max_qty);
+            }
+            "MIN_NOTIONAL" => self.min_notional = filter.min_notional,
+            "NOTIONAL" => (self.min_notional, self.max_notional) = (filter.min_notional, filter.max_notional),
+            _ => {}
         }
-        "MIN_NOTIONAL" => symbol.min_notional = rule(filter, "minNotional")?,
-        "NOTIONAL" => {
-            symbol.max_notional = rule(filter, "maxNotional")?;
-            symbol.min_notional = rule(filter, "minNotional")?;
-        }
-        _ => {}
     }
-    Ok(())
-}
-
-fn rule<T>(filter: &[u8], name: &str) -> Read<Option<T>>
-where
-    T: FromStr<Err = InvalidNumber> + Default + PartialEq,
-{
-    let fields: HashMap<String, &RawValue> = parse(filter)?;
-    let value = fields.get(name).ok_or_else(|| Wrong::new(name, "is missing"))?;
-    let mut json = serde_json::Deserializer::from_str(value.get());
-    nonzero(&mut json).map_err(|error| Wrong::at(name.to_owned(), &error))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rest::decode::Read;
     use serde_json::{Value, json};
 
     fn info() -> Value {
@@ -210,7 +189,7 @@ mod tests {
     #[test]
     fn symbols_and_limits_are_read() {
         let info = read(&info()).expect("info");
-        assert_eq!(info.weight_per_minute(), Some(6000));
+        assert_eq!(info.weight_per_minute, Some(6000));
         let symbol = &info.symbols[0];
         assert_eq!((&*symbol.base, &*symbol.quote), ("T", "USDT"));
         assert_eq!(symbol.tick_size.map(|tick| tick.to_string()).as_deref(), Some("0.00001"));
@@ -243,17 +222,17 @@ mod tests {
         };
         let why = |symbol: &Symbol| symbol.unread_rule.clone().expect("why").to_string();
         let odd = unread(1, "stepSize", json!(7));
-        assert_eq!(why(&odd), "`filters[1].stepSize` is not a string");
+        assert_eq!(why(&odd), "`stepSize` is not a string");
         assert_eq!((odd.step_size, odd.min_quantity), (None, None));
         assert!(odd.tick_size.is_some() && odd.min_notional.is_some(), "other filters count");
         let odd = unread(2, "minNotional", json!(5.0));
-        assert_eq!(why(&odd), "`filters[2].minNotional` is not a string");
-        assert_eq!((odd.min_notional, odd.max_notional.is_some()), (None, true));
+        assert_eq!(why(&odd), "`minNotional` is not a string");
+        assert_eq!((odd.min_notional, odd.max_notional.is_some()), (None, false));
         let odd = unread(3, "filterType", Value::Null);
-        assert_eq!(why(&odd), "`filters[3].filterType` is not a string");
+        assert_eq!(why(&odd), "`filterType` is not a string");
         let mut odd = info();
-        odd["symbols"][0]["filters"] = json!("none");
-        assert_eq!(why(&read(&odd).expect("info").symbols[0]), "`filters` is not a list");
+        odd["symbols"][0]["filters"] = Value::Null;
+        assert_eq!(why(&read(&odd).expect("info").symbols[0]), "`filters` is missing");
         assert_eq!(read(&info()).expect("info").symbols[0].unread_rule, None);
     }
 
@@ -263,7 +242,7 @@ mod tests {
         odd["symbols"] = json!([{"symbol": "A"}, 7]);
         let wrong = read(&odd).expect_err("none");
         assert_eq!(wrong, Wrong::new("symbols", "cannot be read; of A `status` is missing"));
-        odd["rateLimits"][0]["interval"] = json!("FORTNIGHT");
+        odd["rateLimits"][0]["interval"] = json!(7);
         assert_eq!(read(&odd).expect_err("limits").field, "rateLimits[0].interval");
     }
 }

@@ -11,8 +11,8 @@ use crate::model::{Aggressor, Candle, Millis, Trade};
 use crate::number::{Notional, Price, Quantity};
 use crate::wire::{known_millis, millis, nonzero, number};
 
+pub use info::ExchangeInfo;
 pub(super) use info::exchange_info;
-pub use info::{ExchangeInfo, RateLimit};
 pub use ticker::{Ticker, TickerQuote};
 pub(super) use ticker::{all_tickers, ticker, tickers};
 

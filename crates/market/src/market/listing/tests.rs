@@ -95,10 +95,10 @@ async fn a_symbol_that_cannot_be_read_is_not_said_not_to_exist() {
     unreadable["quoteAsset"] = json!(7);
     let (market, _) = market(vec![listed("BTC"), odd_rule, unreadable], Some(Vec::new())).await;
     let symbol = market.symbol("1000satsusdt").await.expect("it is there");
-    assert_eq!((symbol.min_notional, symbol.max_notional.is_some()), (None, true));
+    assert_eq!((symbol.min_notional, symbol.unread_rule.is_some()), (None, true));
     let rules = crate::kinds::info::load(&market, "1000SATSUSDT").await.expect("known");
     let told = &rules.named.figures;
-    let reason = "a rule of the exchange could not be read: `filters[0].minNotional` is not a string";
+    let reason = "a rule of the exchange could not be read: `minNotional` is not a string";
     assert_eq!((&told["min_notional"], &told["reason"]), (&Value::Null, &json!(reason)));
     let error = market.symbol("oddusdt").await.expect_err("unreadable");
     assert_eq!(error.kind(), ErrorKind::Unavailable);

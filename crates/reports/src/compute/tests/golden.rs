@@ -2,6 +2,7 @@
 
 use super::*;
 use serde_json::{Value, json};
+use tribune_binance::feed::Observer as _;
 use tribune_binance::model::Aggressor::{Buyer, Seller};
 
 /// Eight orders of the last minute, one of which was matched with six others.
@@ -140,7 +141,8 @@ fn walls_and_anomalies_come_from_the_watch() {
     for second in 0..=5u64 {
         scene.show(book.clone(), second * 1_000);
         let (_, view) = scene.published.read();
-        scene.published.look(&view.expect("a view"), beats, T0 + second as i64 * 1_000);
+        let (watch, tape) = (&scene.published.watch, &scene.published.tape);
+        watch.look(&view.expect("a view"), tape, beats, T0 + second as i64 * 1_000);
         let report = scene.report(second * 1_000);
         let (walls, section) = (report.liquidity.walls, report.sections.walls);
         if second < 5 {
@@ -167,7 +169,8 @@ fn walls_and_anomalies_come_from_the_watch() {
     for second in 6..=7u64 {
         scene.show(depth(&bids, &[("91", "2")]), second * 1_000);
         let (_, view) = scene.published.read();
-        scene.published.look(&view.expect("a view"), beats, T0 + second as i64 * 1_000);
+        let (watch, tape) = (&scene.published.watch, &scene.published.tape);
+        watch.look(&view.expect("a view"), tape, beats, T0 + second as i64 * 1_000);
     }
     let report = scene.report(7_000);
     assert_eq!(report.liquidity.walls, Some(vec![]));

@@ -10,7 +10,6 @@ use crate::book::{Outcome, Snapshot};
 use crate::model::Millis;
 use crate::moment::Moment;
 
-#[doc(hidden)]
 pub struct Alone<O> {
     tracked: Tracked<O>,
 }
@@ -18,7 +17,7 @@ pub struct Alone<O> {
 impl<O: Observer> Alone<O> {
     pub fn new(symbol: &str, snapshot: Snapshot, max_levels: usize, now: Moment) -> Self {
         let published = Arc::new(Published::new(Arc::from(symbol), true, 0, None, now));
-        let mut tracked = Tracked::new(published, max_levels);
+        let mut tracked = Tracked::new(published, max_levels, now.monotonic);
         tracked.opened(now, now.wall.as_millisecond());
         tracked.install(snapshot, now);
         Self { tracked }
