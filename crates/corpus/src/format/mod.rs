@@ -204,7 +204,12 @@ impl Input<'_> {
 
     /// The text of a file that is one document, read and decoded within the limit.
     pub fn text(&self) -> Result<Decoded, String> {
-        let bytes = read_bytes(self.path, self.max_document_bytes)?;
+        self.text_within(self.max_document_bytes)
+    }
+
+    /// The text of a file, for formats with a limit of their own.
+    pub fn text_within(&self, max_bytes: u64) -> Result<Decoded, String> {
+        let bytes = read_bytes(self.path, max_bytes)?;
         decode(bytes, self.reading.rules.assumes_windows_1252())
     }
 }

@@ -25,7 +25,7 @@ const COUNTED_FIELDS: &[&str] = &["speaker", "party", "chamber", "state"];
 
 /// How files of speeches are read: with the rules, and Hansard XML as a further format.
 pub fn reading(rules: SpeechRules) -> Reading {
-    let transcripts = xml::HansardXml::new(rules.chambers.clone());
+    let transcripts = xml::HansardXml { chambers: rules.chambers.clone() };
     Reading {
         rules: Arc::new(rules),
         formats: Formats::default().with(Arc::new(transcripts)),

@@ -5,7 +5,6 @@ use quick_xml::escape::resolve_html5_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use tribune_corpus::format::{Draft, Input, Sink, Stop, too_large};
 
-use super::bytes::Counted;
 use super::elements::{Values, is_block, is_heading, is_value};
 use super::names::DISPLAYED;
 use super::sitting::{self, Heading};
@@ -47,12 +46,6 @@ pub(super) struct Transcript<'a> {
     reported_entity: bool,
 }
 
-pub(super) enum End {
-    Complete,
-    /// The line and the problem.
-    Broken(u64, String),
-}
-
 impl<'a> Transcript<'a> {
     pub(super) fn new(input: &'a Input<'a>, chambers: &'a Aliases, sink: &'a mut dyn Sink) -> Self {
         Self {
@@ -72,57 +65,42 @@ impl<'a> Transcript<'a> {
         }
     }
 
-    pub(super) fn read(&mut self, reader: &mut Reader<Counted>) -> Result<End, Stop> {
-        let mut buffer = Vec::new();
-        loop {
-            buffer.clear();
-            let line = reader.get_ref().line;
-            reader.get_mut().allow(self.input.max_document_bytes);
-            let event = match reader.read_event_into(&mut buffer) {
-                Ok(event) => event,
-                Err(error) => {
-                    let problem = format!("is not well-formed XML at byte {} ({error})", reader.error_position());
-                    return Ok(End::Broken(reader.get_ref().line, problem));
+    /// Gives every turn to the sink, and a fault for what cannot be read.
+    pub(super) fn read(mut self, text: &str) -> Result<(), Stop> {
+        let mut reader = Reader::from_str(text);
+        reader.config_mut().expand_empty_elements = true;
+        // The line on which an event begins, and the byte up to which lines are counted.
+        let (mut line, mut counted) = (1, 0);
+        let broken = loop {
+            let position = (reader.buffer_position() as usize).min(text.len());
+            line += text.as_bytes()[counted..position].iter().filter(|byte| **byte == b'\n').count() as u64;
+            counted = position;
+            match reader.read_event() {
+                Ok(Event::Start(_)) if self.open.len() >= MAX_DEPTH => {
+                    break format!("has elements more than {MAX_DEPTH} deep");
                 }
-            };
-            match event {
-                Event::Start(start) => {
-                    if self.open.len() >= MAX_DEPTH {
-                        let problem = format!("has elements more than {MAX_DEPTH} deep");
-                        return Ok(End::Broken(line, problem));
-                    }
-                    self.start(&start, line);
-                }
-                Event::End(_) => self.end()?,
-                Event::Text(text) => self.text(&text.xml10_content()),
-                Event::CData(text) => self.text(&text.xml10_content()),
-                Event::GeneralRef(reference) => self.reference(&reference, line),
-                Event::Eof => return Ok(self.end_of_file(line)),
+                Ok(Event::Start(start)) => self.start(&start, line),
+                Ok(Event::End(_)) => self.end()?,
+                Ok(Event::Text(text)) => self.text(&text.xml10_content()),
+                Ok(Event::CData(text)) => self.text(&text.xml10_content()),
+                Ok(Event::GeneralRef(reference)) => self.reference(&reference, line),
                 // Entities declared by a document type are ignored.
-                Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) | Event::Empty(_) => {}
+                Ok(Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) | Event::Empty(_)) => {}
+                Ok(Event::Eof) => match self.open.last() {
+                    Some(open) => break format!("ends in the middle: <{}> is never closed", open.name),
+                    None if self.numbered == 0 => {
+                        let problem = "holds no <speech>, <question> or <answer>: it is not a Hansard transcript";
+                        self.sink.fault(None, true, problem.to_owned());
+                        return Ok(());
+                    }
+                    None => return Ok(()),
+                },
+                Err(error) => break format!("is not well-formed XML at byte {} ({error})", reader.error_position()),
             }
-        }
-    }
-
-    fn end_of_file(&self, line: u64) -> End {
-        match self.open.last() {
-            Some(open) => End::Broken(line, format!("ends in the middle: <{}> is never closed", open.name)),
-            None => End::Complete,
-        }
-    }
-
-    pub(super) fn finish(self, end: End) {
-        match end {
-            End::Broken(line, problem) => {
-                let problem = format!("{problem}; everything before that was read, the rest was not");
-                self.sink.fault(Some(line), true, problem);
-            }
-            End::Complete if self.numbered == 0 => {
-                let problem = "holds no <speech>, <question> or <answer>: it is not a Hansard transcript";
-                self.sink.fault(None, true, problem.to_owned());
-            }
-            End::Complete => {}
-        }
+        };
+        let problem = format!("{broken}; everything before that was read, the rest was not");
+        self.sink.fault(Some(line), true, problem);
+        Ok(())
     }
 
     fn start(&mut self, start: &BytesStart<'_>, line: u64) {
