@@ -38,7 +38,7 @@ pub fn start(common: &Common) -> anyhow::Result<LogGuard> {
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(gathered.clone());
     match common.log_format {
         LogFormat::Text => {
-            lines.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).with_target(false).init()
+            lines.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).with_target(false).init();
         }
         LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).init(),
     }
