@@ -9,14 +9,13 @@ mod changes;
 mod walk;
 
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
-use self::changes::{Changes, Scan};
+use self::changes::Changes;
 use super::{Item, Listing, Provider, ProviderError};
 use crate::format::{Contents, Input, Reading, Sink, Stop};
 
@@ -40,8 +39,8 @@ pub struct Folder {
     /// Tribune's own files, if they are below the folder: changes there are ignored.
     ignored: Option<PathBuf>,
     changes: tokio::sync::Mutex<Option<Changes>>,
-    /// The last scan, until `changed` has used it.
-    scan: Mutex<Option<Scan>>,
+    /// The duration of the last scan.
+    scan_ms: AtomicU64,
 }
 
 impl Folder {
@@ -52,7 +51,7 @@ impl Folder {
             limits,
             ignored: None,
             changes: tokio::sync::Mutex::default(),
-            scan: Mutex::default(),
+            scan_ms: AtomicU64::new(0),
         }
     }
 
@@ -84,10 +83,6 @@ impl Folder {
         }
         self.path.join(key)
     }
-
-    fn scan(&self) -> MutexGuard<'_, Option<Scan>> {
-        self.scan.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[async_trait]
@@ -108,11 +103,7 @@ impl Provider for Folder {
             return Err(ProviderError::Failed { doing: "reading the folder".to_owned(), cause: Box::new(error) });
         }
         let listing = walk::walk(&self.path, &self.reading.formats);
-        let mut found = DefaultHasher::new();
-        for item in &listing.items {
-            (&item.key, &item.fingerprint).hash(&mut found);
-        }
-        *self.scan() = Some(Scan { took: started.elapsed(), found: found.finish() });
+        self.scan_ms.store(started.elapsed().as_millis() as u64, Ordering::Relaxed);
         Ok(listing)
     }
 
@@ -136,10 +127,7 @@ impl Provider for Folder {
         let mut changes = self.changes.lock().await;
         let changes = changes
             .get_or_insert_with(|| Changes::new(&self.path, self.ignored.as_deref(), self.reading.formats.clone()));
-        if let Some(scan) = self.scan().take() {
-            changes.scanned(scan);
-        }
-        changes.next().await;
+        changes.next(Duration::from_millis(self.scan_ms.load(Ordering::Relaxed))).await;
     }
 
     fn origin(&self) -> Option<String> {

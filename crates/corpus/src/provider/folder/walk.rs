@@ -57,7 +57,7 @@ pub(super) fn walk(root: &Path, formats: &Formats) -> Listing {
             (Ok(metadata), _) if !metadata.is_file() => {}
             (Ok(_), None) => found.excluded.push(fault(path, "its name is not UTF-8".to_owned())),
             (Ok(metadata), Some(key)) => {
-                found.items.push(Item { key, fingerprint: fingerprint(&metadata), bytes: metadata.len() })
+                found.items.push(Item { key, fingerprint: fingerprint(&metadata), bytes: metadata.len() });
             }
         }
     }
