@@ -87,7 +87,7 @@ pub fn build(config: &Config, environment: &Environment) -> Result<Built> {
 impl Config {
     fn rules(&self) -> SpeechRules {
         let rules = match self.parliament {
-            Parliament::Australia => SpeechRules::australia(),
+            Parliament::Australia => SpeechRules::default(),
             Parliament::Other => SpeechRules::unknown(),
         };
         rules.with(&self.parties, &self.chambers, &self.states)

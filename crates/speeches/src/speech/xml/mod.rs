@@ -4,16 +4,15 @@
 //! 2011), and one body with marked names (since then). Nothing is fetched, entities declared by a file are not
 //! expanded, and depth and size are limited.
 
-mod elements;
 mod names;
 mod sitting;
 mod talk;
 mod transcript;
 
-use tribune_corpus::format::{Contents, Format, Input, Markup, Sink, Stop, WAS_WINDOWS_1252};
+use tribune_corpus::format::{Contents, Format, Input, Markup, Sink, Stop};
 
 use self::transcript::Transcript;
-use super::aliases::Aliases;
+use super::parliament::Aliases;
 
 /// A sitting day has a few MB.
 const MAX_FILE_BYTES: u64 = 256 * 1024 * 1024;
@@ -37,17 +36,9 @@ impl Format for HansardXml {
     }
 
     fn read(&self, input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
-        match input.text_within(MAX_FILE_BYTES) {
-            Ok(decoded) => {
-                if decoded.was_windows_1252 {
-                    sink.fault(None, false, WAS_WINDOWS_1252.to_owned());
-                }
-                Transcript::new(input, &self.chambers, sink).read(&decoded.text)
-            }
-            Err(problem) => {
-                sink.fault(None, true, problem);
-                Ok(())
-            }
+        match input.text_within(MAX_FILE_BYTES, sink) {
+            Some(text) => Transcript::new(input, &self.chambers, sink).read(&text),
+            None => Ok(()),
         }
     }
 }
