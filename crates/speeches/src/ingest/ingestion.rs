@@ -18,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tribune_core::wire::clip;
 use tribune_core::{Error, Progress, Result};
 use tribune_corpus::format::{Record, Sink, Stop};
-use tribune_corpus::manifest::Outcome;
+use tribune_corpus::manifest::{self, Outcome};
 use tribune_corpus::{Condition, DocumentsSource, Folder, IndexError};
 
 use super::Policy;
@@ -36,12 +36,8 @@ const BUSY_PAUSE: Duration = Duration::from_millis(200);
 
 #[derive(Default, Serialize, JsonSchema)]
 pub(super) struct Summary {
-    total_files: usize,
-    pub(super) succeeded: usize,
-    skipped: usize,
-    failed: usize,
-    /// Passages that can now be found.
-    total_chunks_created: u64,
+    #[serde(flatten)]
+    pub(super) counts: manifest::Summary,
     files: Vec<FileOutcome>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
@@ -59,11 +55,7 @@ struct FileOutcome {
 
 impl Summary {
     fn add(&mut self, file: &str, outcome: Outcome, reason: Option<String>) {
-        match outcome {
-            Outcome::Succeeded => self.succeeded += 1,
-            Outcome::Skipped => self.skipped += 1,
-            Outcome::Failed => self.failed += 1,
-        }
+        self.counts.count(outcome);
         self.files.push(FileOutcome {
             file: clip(file, 200).into_owned(),
             outcome,
@@ -149,7 +141,8 @@ impl Ingestion {
         })?;
         let folder = self.incoming.from.canonicalize();
         let folder = folder.unwrap_or_else(|_| self.incoming.from.clone());
-        let mut summary = Summary { total_files: files.len(), ..Summary::default() };
+        let mut summary = Summary::default();
+        summary.counts.total_files = files.len() as u64;
         let mut copied: Vec<(String, Copied)> = Vec::new();
         let total = files.len() as f64;
         for (done, file) in files.iter().enumerate() {
@@ -170,7 +163,7 @@ impl Ingestion {
             self.report(copied, &mut summary)?;
         }
         progress.report(total + 1.0, Some(total + 1.0), Some("done"));
-        if summary.total_files > MAX_LISTED {
+        if files.len() > MAX_LISTED {
             summary.files.sort_by_key(|file| file.outcome == Outcome::Succeeded);
             summary.files.truncate(MAX_LISTED);
         }
@@ -282,9 +275,12 @@ impl Ingestion {
         for (name, Copied { target, replaces }) in copied {
             let entry = version.manifest().files.get(&target).cloned().unwrap_or_default();
             let reasons: Vec<&str> = entry.faults.iter().map(|fault| fault.problem.as_str()).collect();
-            let outcome = entry.outcome();
+            let outcome = match entry.outcome() {
+                Outcome::Succeeded if entry.documents == 0 => Outcome::Failed,
+                outcome => outcome,
+            };
             summary.add(&name, outcome, (!reasons.is_empty()).then(|| reasons.join("; ")));
-            summary.total_chunks_created += entry.passages;
+            summary.counts.total_chunks_created += entry.passages;
             if outcome != Outcome::Succeeded
                 && !replaces
                 && let Err(error) = fs::remove_file(self.incoming.into.path().join(&target))

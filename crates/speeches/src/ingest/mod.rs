@@ -63,8 +63,7 @@ impl Tool for IngestTool {
         let summary = tokio::task::spawn_blocking(work)
             .await
             .map_err(|e| Error::internal("ingesting failed unexpectedly; the log has the details").caused_by(e))??;
-        let count = summary.succeeded;
-        ToolOutput::structured(&summary, count)
+        ToolOutput::structured(&summary, summary.counts.succeeded as usize)
     }
 }
 
