@@ -31,17 +31,11 @@ const CONTENT_HASH: &str = "content_hash";
 /// The record's hash. It is added to the fields, because later runs look it up in the index.
 pub(crate) fn with_content_hash(record: &mut Record) -> String {
     let hash = hash::content_hash(&record.text);
-    if record.fields.get(CONTENT_HASH).and_then(Json::as_str) == Some(&hash) {
-        return hash;
+    if record.fields.get(CONTENT_HASH).and_then(Json::as_str) != Some(&hash) {
+        // First, because only the beginning of the fields is searchable.
+        let other = record.fields.shift_insert(0, CONTENT_HASH.to_owned(), hash.clone().into());
+        record.fields.extend(other.map(|other| (as_given(CONTENT_HASH), other)));
     }
-    let mut fields = JsonObject::new();
-    // First, because only the beginning of the fields is searchable.
-    fields.insert(CONTENT_HASH.to_owned(), hash.clone().into());
-    if let Some(other) = record.fields.shift_remove(CONTENT_HASH) {
-        fields.insert(as_given(CONTENT_HASH), other);
-    }
-    fields.append(&mut record.fields);
-    record.fields = fields;
     hash
 }
 
