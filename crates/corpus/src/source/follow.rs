@@ -76,18 +76,20 @@ pub async fn publish_commits(corpus: Arc<DocumentsSource>, cancel: CancellationT
     let mut failing = false;
     while cancel.run_until_cancelled(tick.tick()).await.is_some() {
         let refreshing = corpus.clone();
-        match tokio::task::spawn_blocking(move || refreshing.refresh()).await {
+        let Ok(refreshed) = tokio::task::spawn_blocking(move || refreshing.refresh()).await else {
+            continue;
+        };
+        match &refreshed {
             // While vectors are built here, every batch is a new version.
-            Ok(Ok(true)) if corpus.embedding().is_none() => {
+            Ok(true) if corpus.embedding().is_none() => {
                 tracing::info!(source = corpus.name(), "a new index is being served");
             }
-            Ok(Ok(_)) => failing = false,
-            Ok(Err(error)) if !failing => {
-                failing = true;
+            Err(error) if !failing => {
                 tracing::warn!(source = corpus.name(), %error, "the new index cannot be opened; the old one keeps serving");
             }
-            Ok(Err(_)) | Err(_) => {}
+            _ => {}
         }
+        failing = refreshed.is_err();
     }
 }
 
