@@ -59,8 +59,6 @@ pub enum Duplicates {
     Keep,
     /// Index the first, and report later ones.
     Skip,
-    /// Index the last, and report earlier ones.
-    Update,
     /// Index the first; later ones are failures.
     Error,
 }

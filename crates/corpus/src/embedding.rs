@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tribune_embed::{EmbedError, Embedder, Role};
 
 use crate::engine::{Engine, EngineError, PassageId, VectorWriter, Version};
+use crate::index::IndexError;
 use crate::passage::ranked_text;
 use crate::pool::Pool;
 
@@ -34,28 +35,6 @@ pub struct EmbedReport {
     pub elapsed: Duration,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum EmbeddingError {
-    #[error("another process is building the vectors for source `{0}`")]
-    Busy(String),
-    #[error("building vectors for source `{0}` was stopped; those built so far stay")]
-    Cancelled(String),
-    #[error("vectors for source `{source_name}` could not be made; only keyword search works")]
-    Model {
-        source_name: String,
-        #[source]
-        cause: EmbedError,
-    },
-    #[error("the model failed on a text of source `{0}`; only keyword search works, and the log has the details")]
-    Panicked(String),
-    #[error("vectors for source `{source_name}` could not be stored; only keyword search works")]
-    Index {
-        source_name: String,
-        #[source]
-        cause: EngineError,
-    },
-}
-
 /// One run over one version of the index.
 pub(crate) struct Embedding<'a> {
     pub(crate) source: &'a str,
@@ -67,11 +46,10 @@ pub(crate) struct Embedding<'a> {
     pub(crate) progress: &'a dyn Fn(EmbedProgress),
 }
 
-/// `None` if the model panicked.
-type BatchResult = Option<Result<Vec<(u64, Vec<f32>)>, EmbedError>>;
+type BatchResult = Result<Vec<(u64, Vec<f32>)>, EmbedError>;
 
 impl Embedding<'_> {
-    pub(crate) fn run(&self) -> Result<EmbedReport, EmbeddingError> {
+    pub(crate) fn run(&self) -> Result<EmbedReport, IndexError> {
         let started = Instant::now();
         let mut report = EmbedReport {
             model: self.embedder.name().to_owned(),
@@ -93,7 +71,7 @@ impl Embedding<'_> {
         Ok(report)
     }
 
-    fn embed(&self, missing: &[(u64, PassageId)], writer: &mut dyn VectorWriter) -> Result<(), EmbeddingError> {
+    fn embed(&self, missing: &[(u64, PassageId)], writer: &mut dyn VectorWriter) -> Result<(), IndexError> {
         let total = missing.len() as u64;
         let mut state = EmbedProgress { done: 0, total };
         (self.progress)(state);
@@ -120,9 +98,7 @@ impl Embedding<'_> {
                 Err(_) => continue,
             };
             in_flight -= 1;
-            let vectors = result
-                .ok_or_else(|| EmbeddingError::Panicked(self.source()))?
-                .map_err(|cause| EmbeddingError::Model { source_name: self.source(), cause })?;
+            let vectors = result.map_err(|cause| self.failed("made", cause))?;
             state.done += vectors.len() as u64;
             uncommitted.extend(vectors);
             (self.progress)(state);
@@ -136,12 +112,13 @@ impl Embedding<'_> {
             self.attempt(writer.add(&uncommitted))?;
         }
         if self.cancel.is_cancelled() {
-            return Err(EmbeddingError::Cancelled(self.source()));
+            let problem = format!("building vectors for source `{}` was stopped; those built so far stay", self.source);
+            return Err(IndexError::Cancelled(problem));
         }
         Ok(())
     }
 
-    fn submit(&self, batch: &[(u64, PassageId)], sender: mpsc::Sender<BatchResult>) -> Result<(), EmbeddingError> {
+    fn submit(&self, batch: &[(u64, PassageId)], sender: mpsc::Sender<BatchResult>) -> Result<(), IndexError> {
         let mut texts = Vec::with_capacity(batch.len());
         for (content, passage) in batch {
             let stored = self.attempt(self.version.passage(*passage))?;
@@ -152,20 +129,26 @@ impl Embedding<'_> {
             let passages: Vec<&str> = texts.iter().map(|(_, text)| text.as_str()).collect();
             let embed = || embedder.embed(Role::Passage, &passages);
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(embed));
+            let panicked = |_| Err(EmbedError::Model("the model failed on a text; the log has the details".to_owned()));
             let keyed = |vectors: Vec<Vec<f32>>| texts.iter().map(|(content, _)| *content).zip(vectors).collect();
-            drop(sender.send(outcome.ok().map(|outcome| outcome.map(keyed))));
+            drop(sender.send(outcome.unwrap_or_else(panicked).map(keyed)));
         });
         Ok(())
     }
 
-    fn source(&self) -> String {
-        self.source.to_owned()
+    fn attempt<T>(&self, result: Result<T, EngineError>) -> Result<T, IndexError> {
+        let source = self.source;
+        result.map_err(|cause| match cause {
+            EngineError::Busy => {
+                IndexError::Busy(format!("another process is building the vectors for source `{source}`"))
+            }
+            cause => self.failed("stored", cause),
+        })
     }
 
-    fn attempt<T>(&self, result: Result<T, EngineError>) -> Result<T, EmbeddingError> {
-        result.map_err(|cause| match cause {
-            EngineError::Busy => EmbeddingError::Busy(self.source()),
-            cause => EmbeddingError::Index { source_name: self.source(), cause },
-        })
+    fn failed(&self, done: &str, cause: impl std::error::Error + Send + Sync + 'static) -> IndexError {
+        let source = self.source;
+        let problem = format!("vectors for source `{source}` could not be {done}; only keyword search works");
+        IndexError::failed(problem, cause)
     }
 }

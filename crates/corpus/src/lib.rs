@@ -43,7 +43,7 @@ pub mod view;
 pub use collection::{Collection, Duplicates, Settings, Timeline, Transcripts};
 pub use config::embedder::{EmbedderChoice, EmbedderConfig, Embedders};
 pub use config::{Built, Environment};
-pub use embedding::{EmbedProgress, EmbedReport, EmbeddingError};
+pub use embedding::{EmbedProgress, EmbedReport};
 pub use format::{FieldMap, Reading};
 pub use hash::{content_hash, stable as stable_hash};
 pub use index::{IndexError, IndexProgress, IndexReport};

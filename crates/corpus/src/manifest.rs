@@ -5,9 +5,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use jiff::civil::Date;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::format::Fault;
@@ -68,7 +69,7 @@ pub enum Outcome {
 }
 
 /// The number of files by outcome.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Summary {
     pub total_files: u64,
     pub succeeded: u64,
@@ -150,13 +151,10 @@ impl Manifest {
 
     /// Removes manifests that no commit names.
     pub fn remove_others(dir: &Path, current: &str) {
-        let stale = |path: &PathBuf| {
-            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            name.starts_with("manifest-") && name != current
-        };
-        let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-        for path in entries.map(|entry| entry.path()).filter(stale) {
-            if let Err(error) = fs::remove_file(&path) {
+        for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let is_stale = name.to_str().is_some_and(|name| name.starts_with("manifest-") && name != current);
+            if is_stale && let Err(error) = fs::remove_file(entry.path()) {
                 tracing::debug!(%error, "could not remove an old manifest");
             }
         }

@@ -12,7 +12,7 @@ use tribune_core::{Document, Error, Result, Tool};
 use tribune_page::Reading;
 
 use crate::collection::Settings;
-use crate::embedding::{EmbedProgress, EmbedReport, Embedding, EmbeddingError};
+use crate::embedding::{EmbedProgress, EmbedReport, Embedding};
 use crate::engine::embedded::Embedded;
 use crate::engine::{self, Engine, VersionMark};
 use crate::index::{self, IndexError, IndexProgress, IndexReport};
@@ -169,17 +169,11 @@ impl DocumentsSource {
         });
         let mut activity = self.activity();
         activity.running = None;
-        activity.failure = match &outcome {
-            // Another process does the same work: not a failure.
-            Ok(_) | Err(IndexError::Busy(_) | IndexError::Cancelled(_)) => None,
-            Err(error) => Some(error.to_string()),
-        };
+        activity.failure = outcome.as_ref().err().and_then(IndexError::failure);
         drop(activity);
         let report = outcome?;
-        self.refresh().map_err(|e| IndexError::Failed {
-            source_name: self.settings.name.clone(),
-            doing: "opening the new index".into(),
-            cause: Box::new(e),
+        self.refresh().map_err(|error| {
+            IndexError::failed(format!("source `{}`: opening the new index failed", self.settings.name), error)
         })?;
         Ok(report)
     }
@@ -190,7 +184,7 @@ impl DocumentsSource {
         &self,
         cancel: &CancellationToken,
         progress: &dyn Fn(EmbedProgress),
-    ) -> Result<Option<EmbedReport>, EmbeddingError> {
+    ) -> Result<Option<EmbedReport>, IndexError> {
         let (Some(embedder), Some(snapshot)) = (&self.settings.embedder, self.current.load_full()) else {
             return Ok(None);
         };
@@ -209,10 +203,7 @@ impl DocumentsSource {
         let outcome = embedding.run();
         let mut activity = self.activity();
         activity.embedding = None;
-        activity.embedding_failure = match &outcome {
-            Ok(_) | Err(EmbeddingError::Busy(_) | EmbeddingError::Cancelled(_)) => None,
-            Err(error) => Some(follow::with_cause(error)),
-        };
+        activity.embedding_failure = outcome.as_ref().err().and_then(IndexError::failure);
         drop(activity);
         let report = outcome?;
         if let Err(error) = self.refresh() {

@@ -3,11 +3,13 @@
 //! Each feed has a JSONL file in `entries/` and a state file in `state/`. A rename replaces a file, so that readers never
 //! see a partial one.
 
-use std::collections::{HashMap, HashSet};
+use std::cmp::Reverse;
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
+use indexmap::IndexMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use tribune_corpus::provider::Item;
@@ -37,12 +39,8 @@ impl Archive {
         Self { dir }
     }
 
-    fn entries_dir(&self) -> PathBuf {
-        self.dir.join("entries")
-    }
-
     fn entries_file(&self, url: &str) -> PathBuf {
-        self.entries_dir().join(format!("{}.jsonl", short_hash(&[url])))
+        self.dir.join("entries").join(format!("{}.jsonl", short_hash(&[url])))
     }
 
     fn state_file(&self, url: &str) -> PathBuf {
@@ -51,11 +49,10 @@ impl Archive {
 
     /// Creates the folders, and removes the files of feeds that are no longer configured.
     pub fn open(&self, urls: &[String]) -> io::Result<()> {
-        std::fs::create_dir_all(self.dir.join("state"))?;
-        std::fs::create_dir_all(self.entries_dir())?;
         let configured: HashSet<PathBuf> =
             urls.iter().flat_map(|url| [self.entries_file(url), self.state_file(url)]).collect();
-        for folder in [self.entries_dir(), self.dir.join("state")] {
+        for folder in ["entries", "state"].map(|name| self.dir.join(name)) {
+            std::fs::create_dir_all(&folder)?;
             for file in std::fs::read_dir(folder)? {
                 let path = file?.path();
                 if !configured.contains(&path) {
@@ -87,19 +84,12 @@ impl Archive {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             entries => entries?,
         };
-        let mut positions: HashMap<String, usize> = HashMap::new();
-        let mut entries: Vec<Entry> = Vec::with_capacity(before.len() + listed.len());
-        for entry in before.iter().cloned().chain(listed) {
-            match positions.get(&entry.id) {
-                Some(&position) => entries[position] = entry,
-                None => {
-                    positions.insert(entry.id.clone(), entries.len());
-                    entries.push(entry);
-                }
-            }
-        }
+        let by_id = before.iter().cloned().chain(listed).map(|entry| (entry.id.clone(), entry));
+        // A changed entry stays in its place.
+        let mut entries: Vec<Entry> = by_id.collect::<IndexMap<_, _>>().into_values().collect();
         if entries.len() > MAX_ENTRIES {
-            entries.sort_by(|a, b| b.published.cmp(&a.published));
+            let published = |entry: &Entry| entry.fields.get("published").map(ToString::to_string);
+            entries.sort_by_cached_key(|entry| Reverse(published(entry)));
             entries.truncate(MAX_ENTRIES);
         }
         if entries == before && path.exists() {
@@ -116,7 +106,7 @@ impl Archive {
     /// One item per feed, in a fixed order.
     pub fn items(&self) -> io::Result<Vec<Item>> {
         let mut items = Vec::new();
-        for file in std::fs::read_dir(self.entries_dir())? {
+        for file in std::fs::read_dir(self.dir.join("entries"))? {
             let file = file?;
             let metadata = file.metadata()?;
             let modified = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -131,7 +121,7 @@ impl Archive {
     }
 
     pub fn read(&self, key: &str) -> io::Result<Vec<Entry>> {
-        read(&self.entries_dir().join(key))
+        read(&self.dir.join("entries").join(key))
     }
 
     /// Writes outside of the two folders first, so that no listing has the unfinished file.
@@ -160,12 +150,8 @@ mod tests {
             id: id.to_owned(),
             title: id.to_owned(),
             text: text.to_owned(),
-            date: None,
             url: None,
-            published: Some(published.to_owned()),
-            author: None,
-            tags: Vec::new(),
-            feed: "Feed".to_owned(),
+            fields: [("published".to_owned(), published.into())].into_iter().collect(),
         }
     }
 

@@ -4,6 +4,7 @@ use feed_rs::model::{Entry as FeedEntry, Link};
 use feed_rs::parser;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use tribune_core::JsonObject;
 
 /// Longer texts are truncated.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
@@ -17,21 +18,13 @@ pub struct Entry {
     pub id: String,
     pub title: String,
     pub text: String,
-    /// The day of publication, or else of the last update.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub date: Option<String>,
     /// The entry's own page.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub url: Option<String>,
-    /// The same time as `date`, to the second.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub published: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub author: Option<String>,
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tags: Vec<String>,
-    /// The title of the feed, or its URL.
-    pub feed: String,
+    /// `feed`: the title of the feed, or its URL. As far as they are known, `date`: the day of publication, or else of
+    /// the last update; `author`; `published`: the same time as `date`, to the second; `tags`.
+    #[serde(flatten)]
+    pub fields: JsonObject,
 }
 
 /// Parses RSS, Atom or JSON Feed. Blocks; not for async threads.
@@ -70,16 +63,20 @@ fn entry(url: &str, feed: &str, found: FeedEntry) -> Option<Entry> {
     let page = found.links.iter().find(|link| link.rel.as_deref().is_none_or(|rel| rel == "alternate"));
     let page = page.or(found.links.first()).map(|link| link.href.clone());
     let authors: Vec<&str> = found.authors.iter().filter_map(|author| author.name.as_deref()).collect();
+    let tags: Vec<String> = found.categories.into_iter().map(|category| category.term).collect();
+    let fields = [
+        ("feed", Some(feed.into())),
+        ("date", time.map(|time| time.format("%Y-%m-%d").to_string().into())),
+        ("author", (!authors.is_empty()).then(|| authors.join(", ").into())),
+        ("published", time.map(|time| time.format("%Y-%m-%dT%H:%M:%SZ").to_string().into())),
+        ("tags", (!tags.is_empty()).then(|| tags.into())),
+    ];
     Some(Entry {
         id: short_hash(&[url, &found.id]),
         title,
         text,
-        date: time.map(|time| time.format("%Y-%m-%d").to_string()),
         url: page.filter(|page| page.starts_with("https://") || page.starts_with("http://")),
-        published: time.map(|time| time.format("%Y-%m-%dT%H:%M:%SZ").to_string()),
-        author: (!authors.is_empty()).then(|| authors.join(", ")),
-        tags: found.categories.into_iter().map(|category| category.term).collect(),
-        feed: feed.to_owned(),
+        fields: fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect(),
     })
 }
 

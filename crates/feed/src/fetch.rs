@@ -1,6 +1,5 @@
 //! One request for a feed: conditional, and limited in time, size and redirects.
 
-use std::sync::OnceLock;
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, ETAG, HeaderMap, HeaderName, IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED};
@@ -27,28 +26,39 @@ pub enum Fetched {
     Body { bytes: Vec<u8>, validators: Validators },
 }
 
-pub struct Client {
+/// The clients of one poll.
+pub struct Clients {
     timeout: Duration,
     /// Uses the proxy of the environment, if there is one.
-    proxied: OnceLock<reqwest::Client>,
+    proxied: reqwest::Client,
     /// For this machine.
-    direct: OnceLock<reqwest::Client>,
+    direct: reqwest::Client,
 }
 
-impl Default for Client {
-    fn default() -> Self {
-        Self::new(TIMEOUT)
+impl Clients {
+    pub fn new() -> reqwest::Result<Self> {
+        Self::with_timeout(TIMEOUT)
     }
-}
 
-impl Client {
-    fn new(timeout: Duration) -> Self {
-        Self { timeout, proxied: OnceLock::new(), direct: OnceLock::new() }
+    fn with_timeout(timeout: Duration) -> reqwest::Result<Self> {
+        // Fails if the program has installed a provider already, which is fine.
+        drop(rustls::crypto::ring::default_provider().install_default());
+        let builder = || {
+            reqwest::Client::builder()
+                .connect_timeout(CONNECT_TIMEOUT)
+                .timeout(timeout)
+                .redirect(reqwest::redirect::Policy::limited(MAX_REDIRECTS))
+                .user_agent(concat!("tribune/", env!("CARGO_PKG_VERSION")))
+        };
+        Ok(Self { timeout, proxied: builder().build()?, direct: builder().no_proxy().build()? })
     }
 
     /// Gets a feed, unless it is still the version of `validators`. The error is for the operator.
     pub async fn fetch(&self, url: &str, validators: &Validators) -> Result<Fetched, String> {
-        let mut request = self.client(url)?.get(url).header(ACCEPT, ACCEPTED);
+        let parsed = Url::parse(url).map_err(|error| format!("not a URL: {error}"))?;
+        let is_local = matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+        let client = if is_local { &self.direct } else { &self.proxied };
+        let mut request = client.get(parsed).header(ACCEPT, ACCEPTED);
         if let Some(etag) = &validators.etag {
             request = request.header(IF_NONE_MATCH, etag);
         }
@@ -72,29 +82,6 @@ impl Client {
             }
         }
         Ok(Fetched::Body { bytes, validators })
-    }
-
-    fn client(&self, url: &str) -> Result<&reqwest::Client, String> {
-        let url = Url::parse(url).map_err(|error| format!("not a URL: {error}"))?;
-        let is_local = matches!(url.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
-        let client = if is_local { &self.direct } else { &self.proxied };
-        if let Some(client) = client.get() {
-            return Ok(client);
-        }
-        // Fails if the program has installed a provider already, which is fine.
-        drop(rustls::crypto::ring::default_provider().install_default());
-        let mut builder = reqwest::Client::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .timeout(self.timeout)
-            .redirect(reqwest::redirect::Policy::limited(MAX_REDIRECTS))
-            // Connections end with the runtime of one poll.
-            .pool_max_idle_per_host(0)
-            .user_agent(concat!("tribune/", env!("CARGO_PKG_VERSION")));
-        if is_local {
-            builder = builder.no_proxy();
-        }
-        let built = builder.build().map_err(|error| format!("cannot create an HTTP client: {error}"))?;
-        Ok(client.get_or_init(|| built))
     }
 
     /// Without the URL, which the caller adds.
@@ -143,7 +130,7 @@ mod tests {
 
     #[tokio::test]
     async fn timeout_covers_the_whole_answer() {
-        let client = Client::new(Duration::from_millis(500));
+        let client = Clients::with_timeout(Duration::from_millis(500)).expect("clients");
         let fetched = client.fetch(&dripping_server(), &Validators::default()).await;
         let problem = fetched.err().expect("a timeout");
         assert_eq!(problem, "no complete answer within 0.5 s");

@@ -8,15 +8,14 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::{StreamExt, stream};
-use serde_json::Value;
 use tokio::time::{Instant, sleep_until};
-use tribune_core::{Clock, JsonObject};
+use tribune_core::Clock;
 use tribune_corpus::format::{Contents, Fault, Record, Sink, Stop};
 use tribune_corpus::provider::{Listing, Provider, ProviderError};
 
 use crate::archive::{Archive, State};
 use crate::entry::{self, Entry};
-use crate::fetch::{Client, Fetched};
+use crate::fetch::{Clients, Fetched};
 
 /// Requests in flight at once.
 const CONCURRENT_REQUESTS: usize = 4;
@@ -26,7 +25,6 @@ pub struct Feeds {
     every: Duration,
     archive: Archive,
     clock: Arc<dyn Clock>,
-    client: Client,
     /// When to poll next; `None` before the first poll.
     due: Mutex<Option<Instant>>,
     /// Why the last poll of a feed failed, by URL.
@@ -35,15 +33,7 @@ pub struct Feeds {
 
 impl Feeds {
     pub fn new(urls: Vec<String>, every: Duration, dir: PathBuf, clock: Arc<dyn Clock>) -> Self {
-        Self {
-            urls,
-            every,
-            archive: Archive::new(dir),
-            clock,
-            client: Client::default(),
-            due: Mutex::default(),
-            problems: Mutex::default(),
-        }
+        Self { urls, every, archive: Archive::new(dir), clock, due: Mutex::default(), problems: Mutex::default() }
     }
 
     fn problems(&self) -> MutexGuard<'_, BTreeMap<String, String>> {
@@ -53,21 +43,23 @@ impl Feeds {
     /// Polls the feeds that are due. A failing feed does not affect the others.
     fn poll(&self) -> io::Result<()> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let poll_all = stream::iter(&self.urls).for_each_concurrent(CONCURRENT_REQUESTS, |url| self.poll_one(url));
+        let clients = Clients::new().map_err(io::Error::other)?;
+        let poll_all =
+            stream::iter(&self.urls).for_each_concurrent(CONCURRENT_REQUESTS, |url| self.poll_one(url, &clients));
         // The caller may be on an async thread, where blocking on a runtime panics.
         std::thread::scope(|scope| drop(scope.spawn(|| runtime.block_on(poll_all))));
         runtime.shutdown_background();
         Ok(())
     }
 
-    async fn poll_one(&self, url: &str) {
+    async fn poll_one(&self, url: &str, clients: &Clients) {
         let mut state = self.archive.state(url);
         let now = self.clock.now();
         // Up to 30 s early counts as due: timers and the wall clock do not agree to the second.
         let age = state.checked.map(|checked| now.duration_since(checked).as_secs());
         let is_due = age.is_none_or(|age| age < 0 || age.unsigned_abs() + 30 >= self.every.as_secs());
         if is_due {
-            state.problem = self.update(url, &mut state).await.err();
+            state.problem = self.update(url, &mut state, clients).await.err();
             state.checked = Some(now);
             if let Err(error) = self.archive.write_state(url, &state) {
                 state.problem = Some(format!("its state cannot be stored: {error}"));
@@ -80,8 +72,8 @@ impl Feeds {
         };
     }
 
-    async fn update(&self, url: &str, state: &mut State) -> Result<(), String> {
-        match self.client.fetch(url, &state.validators).await? {
+    async fn update(&self, url: &str, state: &mut State, clients: &Clients) -> Result<(), String> {
+        match clients.fetch(url, &state.validators).await? {
             Fetched::NotModified => Ok(()),
             Fetched::Body { bytes, validators } => {
                 let entries = entry::parse(url, &bytes)?;
@@ -152,22 +144,6 @@ impl Provider for Feeds {
 }
 
 fn record(entry: Entry) -> Record {
-    let text = |value: Option<String>| value.map(Value::String);
-    let tags = entry.tags.into_iter().map(Value::String).collect::<Vec<_>>();
-    let fields = [
-        ("feed", Some(Value::String(entry.feed))),
-        ("date", text(entry.date.clone())),
-        ("author", text(entry.author)),
-        ("published", text(entry.published)),
-        ("tags", (!tags.is_empty()).then_some(Value::Array(tags))),
-    ];
-    let fields = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-    Record {
-        key: entry.id,
-        title: entry.title,
-        text: entry.text,
-        date: entry.date.as_deref().and_then(|date| date.parse().ok()),
-        url: entry.url,
-        fields: JsonObject::from_iter(fields),
-    }
+    let date = entry.fields.get("date").and_then(|date| date.as_str()?.parse().ok());
+    Record { key: entry.id, title: entry.title, text: entry.text, date, url: entry.url, fields: entry.fields }
 }

@@ -72,7 +72,7 @@ pub fn build(config: &Config, environment: &Environment) -> Result<Built> {
     let has_known_name = is_first(&config.name, &environment.sources);
     let incoming = match &config.ingest_dir {
         None => None,
-        Some(from) => Some(Incoming::new(environment.config_dir.join(from), folder()?)),
+        Some(from) => Some(Incoming { from: environment.config_dir.join(from), into: Arc::new(folder()?) }),
     };
     let features = Speeches {
         title: corpus.facts().title,
@@ -87,7 +87,7 @@ pub fn build(config: &Config, environment: &Environment) -> Result<Built> {
 impl Config {
     fn rules(&self) -> SpeechRules {
         let rules = match self.parliament {
-            Parliament::Australia => SpeechRules::australia(),
+            Parliament::Australia => SpeechRules::default(),
             Parliament::Other => SpeechRules::unknown(),
         };
         rules.with(&self.parties, &self.chambers, &self.states)

@@ -62,14 +62,13 @@ impl FetchSpeech {
     async fn find(&self, given: &str, cx: &CallContext) -> Result<Option<Document>> {
         let cited = Links::cited_id(given);
         let scheme = format!("{}:", self.corpus.name());
-        for text in [Some(given), cited.as_deref()].into_iter().flatten() {
-            for key in [Some(text), text.strip_prefix(&scheme)].into_iter().flatten() {
-                let Ok(id) = DocumentId::new(self.corpus.name(), key) else {
-                    continue;
-                };
-                if let Some(document) = self.corpus.fetch(&id, cx).await? {
-                    return Ok(Some(document));
-                }
+        let texts = [Some(given), cited.as_deref()].into_iter().flatten();
+        let keys: Vec<&str> = texts.flat_map(|text| [Some(text), text.strip_prefix(&scheme)]).flatten().collect();
+        for key in keys {
+            if let Ok(id) = DocumentId::new(self.corpus.name(), key)
+                && let Some(document) = self.corpus.fetch(&id, cx).await?
+            {
+                return Ok(Some(document));
             }
         }
         Ok(None)
@@ -112,39 +111,34 @@ fn speech<'a>(document: &'a Document, offset: usize, links: &Links) -> Speech<'a
         Some(one) => vec![one],
     };
     let word_count = rest.shift_remove("word_count").and_then(|count| count.as_u64());
-    let mut take = |name: &str| text(rest.shift_remove(name).as_ref(), 500);
-    let mut speech = Speech {
-        speech_id: document.id.key(),
-        title: &document.title,
-        full_text: "",
-        speaker: take("speaker"),
-        party: take("party"),
-        chamber: take("chamber"),
-        electorate: take("electorate"),
-        state: take("state"),
-        date: take("date"),
-        hansard_reference: take("hansard_reference"),
-        topic_tags,
-        word_count,
-        content_hash: take("content_hash"),
-        url: document.url.clone().unwrap_or_else(|| links.citation(&document.id, None)),
-        metadata: JsonObject::new(),
-        next_offset: None,
-        total_bytes: None,
-    };
+    let names = ["speaker", "party", "chamber", "electorate", "state", "date", "hansard_reference", "content_hash"];
+    let [speaker, party, chamber, electorate, state, date, hansard_reference, content_hash] =
+        names.map(|name| text(rest.shift_remove(name).as_ref(), 500));
     let metadata_bytes = bound_fields(&mut rest, MAX_METADATA_BYTES);
-    speech.metadata = rest;
+    let total = document.text.len();
     let start = document.text.floor_char_boundary(offset);
     let room = MAX_WIRE_BYTES.saturating_sub(metadata_bytes + wire_bytes(&document.title) + OVERHEAD);
-    speech.full_text = within_wire(&document.text[start..], room);
-    let end = start + speech.full_text.len();
-    if end < document.text.len() {
-        speech.next_offset = Some(end);
+    let full_text = within_wire(&document.text[start..], room);
+    let end = start + full_text.len();
+    Speech {
+        speech_id: document.id.key(),
+        title: &document.title,
+        full_text,
+        speaker,
+        party,
+        chamber,
+        electorate,
+        state,
+        date,
+        hansard_reference,
+        topic_tags,
+        word_count,
+        content_hash,
+        url: document.url.clone().unwrap_or_else(|| links.citation(&document.id, None)),
+        metadata: rest,
+        next_offset: (end < total).then_some(end),
+        total_bytes: (start > 0 || end < total).then_some(total),
     }
-    if start > 0 || speech.next_offset.is_some() {
-        speech.total_bytes = Some(document.text.len());
-    }
-    speech
 }
 
 pub(crate) fn spec(names: &ToolNames, holdings: &Holdings) -> ToolSpec {

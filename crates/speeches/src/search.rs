@@ -73,10 +73,8 @@ impl SearchSpeeches {
             let text = args.get(name).and_then(Value::as_str);
             text.filter(|text| !text.trim().is_empty()).map(str::to_owned)
         };
-        let mut conditions = Vec::new();
-        for field in ["party", "chamber"] {
-            conditions.extend(text_of(field).map(|value| Condition::Is { field: field.to_owned(), value }));
-        }
+        let is = |field: &str| Some(Condition::Is { field: field.to_owned(), value: text_of(field)? });
+        let mut conditions: Vec<Condition> = [is("party"), is("chamber")].into_iter().flatten().collect();
         conditions.extend(text_of("speaker").map(|part| Condition::Holds { field: "speaker".to_owned(), part }));
         let date = |name: &str| text_of(name).map(|text| self.date(name, &text)).transpose();
         let (from, until) = (date("start_date")?, date("end_date")?);

@@ -5,49 +5,35 @@ use std::path::Path;
 use serde_json::Value;
 use tribune_core::JsonObject;
 
-use super::{Draft, Input, Sink, Stop, WAS_WINDOWS_1252};
+use super::{Draft, Input, Sink, Stop};
 
 /// One document per file, with or without front matter.
 pub(super) fn read(input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
-    read_one(input, sink, draft)
+    let Some(text) = input.text(sink) else {
+        return Ok(());
+    };
+    match draft(input.relative, &text) {
+        Ok(draft) => input.give(None, draft, Vec::new(), sink),
+        // A note with a typo in its front matter is still useful. Sources that search by fields refuse it instead.
+        Err(broken) if input.reading.rules.requires_front_matter() => {
+            sink.fault(broken.line, true, broken.problem);
+            Ok(())
+        }
+        Err(Broken { line, problem }) => {
+            let at = line.map_or_else(String::new, |line| format!(" in line {line}"));
+            let whole = with_fields(input.relative, &text, JsonObject::new());
+            input.give(None, whole, vec![problem + &at], sink)
+        }
+    }
 }
 
 /// One document per file, with its first line as title.
 pub(super) fn read_plain(input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
-    read_one(input, sink, |relative, text| {
-        Ok(Draft { place: relative.to_owned(), text: Some(text.to_owned()), ..Draft::default() })
-    })
-}
-
-fn read_one(
-    input: &Input<'_>,
-    sink: &mut dyn Sink,
-    draft: impl Fn(&str, &str) -> Result<Draft, Broken>,
-) -> Result<(), Stop> {
-    let decoded = match input.text() {
-        Ok(decoded) => decoded,
-        Err(problem) => {
-            sink.fault(None, true, problem);
-            return Ok(());
-        }
+    let Some(text) = input.text(sink) else {
+        return Ok(());
     };
-    let (draft, mut warnings) = match draft(input.relative, &decoded.text) {
-        Ok(draft) => (draft, Vec::new()),
-        // A note with a typo in its front matter is still useful. Sources that search by fields refuse it instead.
-        Err(broken) if input.reading.rules.requires_front_matter() => {
-            sink.fault(broken.line, true, broken.problem);
-            return Ok(());
-        }
-        Err(Broken { line, problem }) => {
-            let whole = with_fields(input.relative, &decoded.text, JsonObject::new());
-            let at = line.map_or_else(String::new, |line| format!(" in line {line}"));
-            (whole, vec![problem + &at])
-        }
-    };
-    if decoded.was_windows_1252 {
-        warnings.push(WAS_WINDOWS_1252.to_owned());
-    }
-    input.give(None, draft, warnings, sink)
+    let draft = Draft { place: input.relative.to_owned(), text: Some(text), ..Draft::default() };
+    input.give(None, draft, Vec::new(), sink)
 }
 
 /// Why front matter cannot be parsed.
@@ -59,27 +45,21 @@ struct Broken {
 }
 
 fn draft(relative: &str, content: &str) -> Result<Draft, Broken> {
-    let Some((yaml, body)) = front_matter(content) else {
-        return match unclosed(content) {
-            true => Err(Broken {
-                line: Some(1),
-                problem: "the front matter that begins here is never closed: put `---` on a line of its own behind it"
-                    .to_owned(),
-            }),
-            false => Ok(with_fields(relative, content, JsonObject::new())),
-        };
+    let broken = |line, problem: &str| Err(Broken { line, problem: problem.to_owned() });
+    let (yaml, body) = match front_matter(content) {
+        Some(parts) => parts,
+        None if unclosed(content) => {
+            let problem = "the front matter that begins here is never closed: put `---` on a line of its own behind it";
+            return broken(Some(1), problem);
+        }
+        None => ("", content),
     };
     if yaml.trim().is_empty() {
         return Ok(with_fields(relative, body, JsonObject::new()));
     }
     let error = match serde_saphyr::from_str::<Value>(yaml) {
         Ok(Value::Object(fields)) => return Ok(with_fields(relative, body, fields)),
-        Ok(_) => {
-            return Err(Broken {
-                line: None,
-                problem: "the front matter is not a list of `key: value` lines".to_owned(),
-            });
-        }
+        Ok(_) => return broken(None, "the front matter is not a list of `key: value` lines"),
         Err(error) => error,
     };
     let reason = error.without_snippet().to_string();
@@ -88,11 +68,9 @@ fn draft(relative: &str, content: &str) -> Result<Draft, Broken> {
     let reason = reason.split(" at line ").next().unwrap_or_default();
     // The rest of the message is advice for programmers.
     let reason = reason.split(", set ").next().unwrap_or_default();
-    Err(Broken {
-        // Plus the first line, `---`.
-        line: error.location().map(|at| at.line() + 1),
-        problem: format!("the front matter is not valid YAML ({reason})"),
-    })
+    // Plus the first line, `---`.
+    let line = error.location().map(|at| at.line() + 1);
+    broken(line, &format!("the front matter is not valid YAML ({reason})"))
 }
 
 fn with_fields(relative: &str, body: &str, fields: JsonObject) -> Draft {

@@ -3,11 +3,10 @@
 //! - `record`: [`Record`] and [`Fault`];
 //! - `draft`: a document as read, before the [`Rules`] of its source make a record of it;
 //! - `fields`: maps the field names of an owner's files to ours;
-//! - `markdown`, `rows`: the built-in formats, with `encoding` below them. [`Formats`] chooses by extension,
+//! - `markdown`, `rows`: the built-in formats. [`Formats`] chooses by extension,
 //!   and other crates can add to it.
 
 mod draft;
-mod encoding;
 mod fields;
 mod markdown;
 mod record;
@@ -18,10 +17,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 pub use draft::{Draft, take_id, take_text, title_from_text, web_address};
-pub use encoding::{Decoded, WAS_WINDOWS_1252, decode, windows_1252};
 pub use fields::{FieldMap, as_given};
 pub(crate) use markdown::sections;
 pub use record::{Contents, Fault, Markup, Record, Sink, Stop};
+
+/// The warning about a file in Windows-1252.
+const WAS_WINDOWS_1252: &str = "is not UTF-8 and was read as Windows-1252; if accents or quotation marks look wrong, convert it with `iconv -t UTF-8`";
 
 /// A file format.
 pub trait Format: Send + Sync {
@@ -202,10 +203,26 @@ impl Input<'_> {
         }
     }
 
-    /// The text of a file that is one document, read and decoded within the limit.
-    pub fn text(&self) -> Result<Decoded, String> {
-        let bytes = read_bytes(self.path, self.max_document_bytes)?;
-        decode(bytes, self.reading.rules.assumes_windows_1252())
+    /// The text of a file that is one document, read and decoded within the limit; `None` after a fault.
+    pub fn text(&self, sink: &mut dyn Sink) -> Option<String> {
+        self.text_within(self.max_document_bytes, sink)
+    }
+
+    /// The text of a file, for formats with a limit of their own.
+    pub fn text_within(&self, max_bytes: u64, sink: &mut dyn Sink) -> Option<String> {
+        let bytes = read_bytes(self.path, max_bytes);
+        match bytes.and_then(|bytes| decode(bytes, self.reading.rules.assumes_windows_1252())) {
+            Ok((text, was_windows_1252)) => {
+                if was_windows_1252 {
+                    sink.fault(None, false, WAS_WINDOWS_1252.to_owned());
+                }
+                Some(text)
+            }
+            Err(problem) => {
+                sink.fault(None, true, problem);
+                None
+            }
+        }
     }
 }
 
@@ -220,6 +237,28 @@ fn read_bytes(path: &Path, max_bytes: u64) -> Result<Vec<u8>, String> {
         return Err(too_large(max_bytes));
     }
     Ok(bytes)
+}
+
+/// UTF-8 with or without a byte order mark, else Windows-1252, which is the flag, if the rules allow it.
+fn decode(bytes: Vec<u8>, assume_windows_1252: bool) -> Result<(String, bool), String> {
+    let utf16 = bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]);
+    match String::from_utf8(bytes) {
+        Ok(text) => match text.strip_prefix('\u{feff}') {
+            Some(rest) => Ok((rest.to_owned(), false)),
+            None => Ok((text, false)),
+        },
+        Err(error) if assume_windows_1252 && !utf16 => Ok((windows_1252(error.as_bytes()), true)),
+        Err(error) => Err(format!(
+            "is not UTF-8 (first bad byte at offset {}): convert it, for example with `iconv -t UTF-8`",
+            error.utf8_error().valid_up_to()
+        )),
+    }
+}
+
+/// Cannot fail: every byte is a character in Windows-1252.
+fn windows_1252(bytes: &[u8]) -> String {
+    let (text, _) = encoding_rs::WINDOWS_1252.decode_without_bom_handling(bytes);
+    text.into_owned()
 }
 
 /// The fault of a document that is larger than a source allows.
@@ -266,5 +305,15 @@ mod tests {
         let fingerprint = |version| format!("{:?}", Formats::only(Arc::new(Calendar(version))));
         assert_ne!(fingerprint(1), fingerprint(2));
         assert_ne!(fingerprint(2), fingerprint(3));
+    }
+
+    #[test]
+    fn utf_8_comes_first_and_windows_1252_only_where_it_may_be_assumed() {
+        let decoded = decode("\u{feff}café".into(), true).expect("utf-8");
+        assert_eq!((decoded.0.as_str(), decoded.1), ("café", false));
+        let decoded = decode(b"caf\xe9 \x93so\x94 \x97".to_vec(), true).expect("decoded");
+        assert_eq!((decoded.0.as_str(), decoded.1), ("café “so” —", true));
+        assert!(decode(b"caf\xe9".to_vec(), false).is_err());
+        assert!(decode(b"\xff\xfea\0".to_vec(), true).is_err(), "UTF-16 is not guessed at");
     }
 }

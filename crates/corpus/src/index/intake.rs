@@ -1,6 +1,6 @@
 //! Turns the records of each changed key into index entries.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
@@ -21,18 +21,6 @@ const MAX_FAULTS_PER_FILE: usize = 20;
 /// Documents of one file between two progress reports.
 const DOCUMENTS_BETWEEN_REPORTS: u64 = 500;
 
-/// Why a run ended early.
-pub(crate) enum RunError {
-    Engine(EngineError),
-    Cancelled,
-}
-
-impl From<EngineError> for RunError {
-    fn from(error: EngineError) -> Self {
-        Self::Engine(error)
-    }
-}
-
 pub(crate) struct Run<'a> {
     pub(crate) settings: &'a Settings,
     pub(crate) changes: &'a mut dyn Changes,
@@ -41,7 +29,8 @@ pub(crate) struct Run<'a> {
 }
 
 impl Run<'_> {
-    pub(crate) fn files(&mut self, old: &Manifest, found: Listing) -> Result<(Manifest, IndexReport), RunError> {
+    /// Stops early when it is cancelled.
+    pub(crate) fn files(&mut self, old: &Manifest, found: Listing) -> Result<(Manifest, IndexReport), EngineError> {
         let mut report = IndexReport { files: found.items.len() as u64, ..IndexReport::default() };
         let how = format!("{} {:?}", self.settings.provider.fingerprint(), self.settings.collection);
         let mut new = Manifest { reading: format!("{:016x}", hash::stable(&how)), ..Manifest::default() };
@@ -49,85 +38,51 @@ impl Run<'_> {
         if read_otherwise && !old.files.is_empty() {
             tracing::info!(source = self.settings.name, "the reading rules have changed; reading everything again");
         }
-        let mut changed = VecDeque::new();
-        let mut items = HashMap::new();
         for fault in found.unreachable {
             keep_unreachable(old, &mut new, fault);
         }
         for fault in found.excluded {
             new.files.insert(fault.file.clone(), FileEntry::unread(fault));
         }
+        let mut changed = Vec::new();
         for item in found.items {
             match old.files.get(&item.key) {
                 Some(entry) if entry.fingerprint == item.fingerprint && !entry.entangled && !read_otherwise => {
                     report.files_unchanged += 1;
-                    new.files.insert(item.key.clone(), entry.clone());
+                    new.files.insert(item.key, entry.clone());
                 }
                 Some(entry) if let Err(problem) = self.settings.provider.check(&item.key) => {
-                    new.files.insert(item.key.clone(), kept(entry, &item.key, &problem));
+                    let entry = kept(entry, &item.key, &problem);
+                    new.files.insert(item.key, entry);
                 }
-                _ => changed.push_back(item.key.clone()),
+                _ => changed.push(item),
             }
-            items.insert(item.key.clone(), item);
         }
-        let read_again: HashSet<&str> = changed.iter().map(String::as_str).collect();
+        let read_again: HashSet<&str> = changed.iter().map(|item| item.key.as_str()).collect();
         for (name, entry) in old.files.iter().filter(|(name, _)| !new.files.contains_key(*name)) {
             self.changes.remove(name);
             report.files_removed += u64::from(entry.documents > 0 && !read_again.contains(name.as_str()));
         }
         let unchanged = new.files.keys().cloned().collect();
         let mut claims = Claims::new(unchanged, self.settings.collection.transcripts);
-        let read = self.read_all(changed, &items, &mut claims, &mut new)?;
-        for entry in read.iter().filter_map(|name| new.files.get(name)) {
+        let mut state = IndexProgress { files_total: changed.len() as u64, ..IndexProgress::default() };
+        (self.progress)(state);
+        for item in changed {
+            if self.cancel.is_cancelled() {
+                break;
+            }
+            let entry = self.read(&item, &mut claims, &mut state)?;
+            report.files_read += 1;
             report.documents_read += entry.documents;
             report.passages_added += entry.passages;
-        }
-        report.files_read = read.len() as u64;
-        Ok((new, report))
-    }
-
-    /// Reads files in order, then again those whose text a later file has taken over. Returns the keys that were read.
-    fn read_all(
-        &mut self,
-        mut queue: VecDeque<String>,
-        items: &HashMap<String, Item>,
-        claims: &mut Claims,
-        new: &mut Manifest,
-    ) -> Result<HashSet<String>, RunError> {
-        let mut read = HashSet::new();
-        let mut state = IndexProgress { files_total: queue.len() as u64, ..IndexProgress::default() };
-        (self.progress)(state);
-        while let Some(name) = queue.pop_front() {
-            let Some(item) = items.get(&name) else {
-                continue;
-            };
-            if read.contains(&name) {
-                claims.free_ids(&name);
-            }
-            let (entry, displaced) = self.read(item, claims, &mut state)?;
-            new.files.insert(name.clone(), entry);
-            read.insert(name);
-            for name in displaced.iter().filter(|name| items.contains_key(&***name)) {
-                self.changes.remove(name);
-                claims.read_again(name);
-                if !queue.iter().any(|queued| **queued == **name) {
-                    queue.push_back(name.to_string());
-                    state.files_total += 1;
-                }
-            }
+            new.files.insert(item.key, entry);
             state.files_done += 1;
             (self.progress)(state);
         }
-        Ok(read)
+        Ok((new, report))
     }
 
-    /// Reads one key. Returns the keys whose text it has taken over.
-    fn read(
-        &mut self,
-        item: &Item,
-        claims: &mut Claims,
-        state: &mut IndexProgress,
-    ) -> Result<(FileEntry, HashSet<Arc<str>>), RunError> {
+    fn read(&mut self, item: &Item, claims: &mut Claims, state: &mut IndexProgress) -> Result<FileEntry, EngineError> {
         let provider = &self.settings.provider;
         let mut intake = Intake {
             run: self,
@@ -136,15 +91,11 @@ impl Run<'_> {
             claims,
             state,
             entry: FileEntry { fingerprint: item.fingerprint.clone(), ..FileEntry::default() },
-            displaced: HashSet::new(),
             failure: None,
         };
-        // Only the intake itself stops a reading, and it stores the reason.
+        // Only the intake stops a reading: when it is cancelled, or after a failure.
         let _ = provider.read(&item.key, &mut intake);
-        match intake.failure {
-            Some(failure) => Err(failure),
-            None => Ok((intake.entry, intake.displaced)),
-        }
+        intake.failure.map_or(Ok(intake.entry), Err)
     }
 }
 
@@ -185,41 +136,25 @@ struct Intake<'a, 'r> {
     claims: &'a mut Claims,
     state: &'a mut IndexProgress,
     entry: FileEntry,
-    /// Files whose documents this one replaces.
-    displaced: HashSet<Arc<str>>,
-    failure: Option<RunError>,
+    failure: Option<EngineError>,
 }
 
 impl Intake<'_, '_> {
-    /// Whether the document may be indexed, by the source's policy for duplicates.
-    fn may_hold(&mut self, holder: &Holder, hash: &str) -> Result<bool, EngineError> {
-        let policy = self.run.settings.collection.duplicates;
-        let Some(rival) = self.claims.rival(holder, hash, self.run.changes)? else {
-            return Ok(true);
-        };
-        if policy == Duplicates::Update && holder.is_after(&rival) {
-            self.claims.release(&rival);
-            self.displaced.insert(rival.file);
-            return Ok(true);
-        }
+    /// Reports a document whose text another one has, by the source's policy for duplicates.
+    fn report_duplicate(&mut self, rival: &Holder, line: Option<u64>) {
         let (key, file) = (&rival.key, &rival.file);
-        let mut problem = if key.starts_with(&**file) || *file == self.file {
-            format!("has the same text as `{key}`")
-        } else {
-            format!("has the same text as `{key}` in {file}")
-        };
+        let mut problem = format!("has the same text as `{key}`");
+        if !key.starts_with(&**file) && *file != self.file {
+            problem.push_str(&format!(" in {file}"));
+        }
         self.entry.entangled = true;
-        if policy == Duplicates::Error {
+        if self.run.settings.collection.duplicates == Duplicates::Error {
             problem.push_str(", which is an error here (`duplicates = \"error\"`)");
-            self.fault(holder.line, true, problem);
-            return Ok(false);
+            self.entry.failures += 1;
+        } else {
+            self.entry.duplicates += 1;
         }
-        if policy == Duplicates::Update {
-            problem.push_str(", which comes later and replaces it");
-        }
-        self.entry.duplicates += 1;
-        self.note(holder.line, true, problem);
-        Ok(false)
+        self.note(line, true, problem);
     }
 
     fn note(&mut self, line: Option<u64>, skipped: bool, problem: String) {
@@ -251,33 +186,30 @@ impl Intake<'_, '_> {
         }
     }
 
-    fn take(&mut self, line: Option<u64>, mut record: Record, warnings: Vec<String>) -> Result<(), RunError> {
+    fn take(&mut self, line: Option<u64>, mut record: Record, warnings: Vec<String>) -> Result<(), EngineError> {
         let settings = self.run.settings;
-        if self.run.cancel.is_cancelled() {
-            return Err(RunError::Cancelled);
-        }
         if let Err(problem) = DocumentId::new(&settings.name, &record.key) {
             self.fault(line, true, format!("its id cannot be used: {problem}"));
             return Ok(());
         }
-        let holder = if settings.collection.duplicates == Duplicates::Keep {
-            None
-        } else {
+        let mut claimed = None;
+        if settings.collection.duplicates != Duplicates::Keep {
             let hash = with_content_hash(&mut record);
-            let holder = Holder::new(&record, &hash, &self.file, line, settings.collection.transcripts);
-            if !self.may_hold(&holder, &hash)? {
+            let holder = self.claims.holder(&record.key, &self.file, record.date, Some(&record.fields));
+            if let Some(rival) = self.claims.rival(&holder, &hash, self.run.changes)? {
+                self.report_duplicate(&rival, line);
                 return Ok(());
             }
-            Some(holder)
-        };
-        if !self.claims.take_id(&record.key, &self.file, self.run.changes)? {
+            claimed = Some((holder, hash));
+        }
+        if !self.claims.take_id(&record.key, self.run.changes)? {
             self.entry.entangled = true;
             let problem = format!("the id `{}` is already another document's", record.key);
             self.fault(line, true, problem);
             return Ok(());
         }
-        if let Some(holder) = holder {
-            self.claims.hold(holder);
+        if let Some((holder, hash)) = claimed {
+            self.claims.hold(holder, &hash);
         }
         let passages = passages(&record, self.markup);
         self.run.changes.add(&Entry { file: &self.file, record: &record, passages: &passages })?;
@@ -292,6 +224,9 @@ impl Intake<'_, '_> {
 
 impl Sink for Intake<'_, '_> {
     fn record(&mut self, line: Option<u64>, record: Record, warnings: Vec<String>) -> Result<(), Stop> {
+        if self.run.cancel.is_cancelled() {
+            return Err(Stop);
+        }
         self.take(line, record, warnings).map_err(|failure| {
             self.failure = Some(failure);
             Stop

@@ -11,13 +11,11 @@
 mod claims;
 mod intake;
 
-use std::borrow::Cow;
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 
-use self::intake::{Run, RunError};
+use self::intake::Run;
 use crate::collection::Settings;
 use crate::engine::{Engine, EngineError};
 use crate::format::Fault;
@@ -54,25 +52,35 @@ pub struct IndexReport {
     pub elapsed: Duration,
 }
 
+/// Why a run that indexes or builds vectors did not finish. The published version stays.
 #[derive(Debug, thiserror::Error)]
 pub enum IndexError {
-    #[error("source `{source_name}`: {problem}")]
-    Missing { source_name: String, problem: String },
-    #[error("source `{0}` is being indexed by another process; wait for it to finish or stop it")]
+    /// Another process does the same work.
+    #[error("{0}")]
     Busy(String),
-    #[error(
-        "the disk is full: source `{source_name}` was not re-indexed and the previous index keeps serving; free space in {dir} and run `tribune index {source_name}`"
-    )]
-    DiskFull { source_name: String, dir: PathBuf },
-    #[error("indexing of source `{0}` was stopped; the previous index keeps serving")]
+    #[error("{0}")]
     Cancelled(String),
-    #[error("source `{source_name}`: {doing} failed; the previous index keeps serving")]
+    #[error("{problem}")]
     Failed {
-        source_name: String,
-        doing: Cow<'static, str>,
+        problem: String,
         #[source]
-        cause: Box<dyn std::error::Error + Send + Sync>,
+        cause: Option<Box<dyn std::error::Error + Send + Sync>>,
     },
+}
+
+impl IndexError {
+    pub(crate) fn failed(problem: String, cause: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::Failed { problem, cause: Some(cause.into()) }
+    }
+
+    /// The failure with its cause, on one line; `None` if the run was stopped or another process does the work.
+    pub(crate) fn failure(&self) -> Option<String> {
+        match self {
+            Self::Busy(_) | Self::Cancelled(_) => None,
+            Self::Failed { problem, cause: Some(cause) } => Some(format!("{problem}: {cause}")),
+            Self::Failed { problem, cause: None } => Some(problem.clone()),
+        }
+    }
 }
 
 /// Runs to the end or changes nothing.
@@ -83,25 +91,39 @@ pub(crate) fn run(
     progress: &dyn Fn(IndexProgress),
 ) -> Result<IndexReport, IndexError> {
     let started = Instant::now();
-    let source_name = || settings.name.clone();
-    let failed = |doing, cause| IndexError::Failed { source_name: source_name(), doing, cause };
+    let name = &settings.name;
+    let failed = |doing: &str, cause| {
+        let problem = format!("source `{name}`: {doing} failed; the previous index keeps serving");
+        IndexError::Failed { problem, cause: Some(cause) }
+    };
     let engine_failed = |error| match error {
-        EngineError::Busy => IndexError::Busy(source_name()),
-        EngineError::DiskFull => IndexError::DiskFull { source_name: source_name(), dir: settings.index_dir.clone() },
-        EngineError::Failed { doing, cause } => failed(doing.into(), cause),
+        EngineError::Busy => IndexError::Busy(format!(
+            "source `{name}` is being indexed by another process; wait for it to finish or stop it"
+        )),
+        EngineError::DiskFull => IndexError::Failed {
+            problem: format!(
+                "the disk is full: source `{name}` was not re-indexed and the previous index keeps serving; free space in {} and run `tribune index {name}`",
+                settings.index_dir.display()
+            ),
+            cause: None,
+        },
+        EngineError::Failed { doing, cause } => failed(doing, cause),
     };
     let listing = settings.provider.list().map_err(|error| match error {
-        ProviderError::Missing(problem) => IndexError::Missing { source_name: source_name(), problem },
-        ProviderError::Failed { doing, cause } => failed(doing.into(), cause),
+        ProviderError::Missing(problem) => {
+            IndexError::Failed { problem: format!("source `{name}`: {problem}"), cause: None }
+        }
+        ProviderError::Failed { doing, cause } => failed(&doing, cause),
     })?;
     let bytes = listing.items.iter().map(|item| item.bytes).sum();
     let mut changes = engine.begin(bytes).map_err(engine_failed)?;
     let old = changes.manifest();
     let mut run = Run { settings, changes: &mut *changes, cancel, progress };
-    let (new, mut report) = run.files(&old, listing).map_err(|error| match error {
-        RunError::Engine(error) => engine_failed(error),
-        RunError::Cancelled => IndexError::Cancelled(source_name()),
-    })?;
+    let (new, mut report) = run.files(&old, listing).map_err(engine_failed)?;
+    if cancel.is_cancelled() {
+        let problem = format!("indexing of source `{name}` was stopped; the previous index keeps serving");
+        return Err(IndexError::Cancelled(problem));
+    }
     report.committed = new != *old || changes.is_first();
     if report.committed {
         changes.commit(&new).map_err(engine_failed)?;

@@ -1,19 +1,22 @@
 //! Passages: the parts of a document that are ranked and quoted.
 //!
 //! - `split`: splits long texts at the ends of sentences;
-//! - `header`: the context of a passage;
 //! - `quote`: the sentences of a passage that show the match.
 
-mod header;
 mod quote;
 mod split;
 
 use std::ops::Range;
 
+use serde_json::Value;
+
 pub use quote::{Quotable, Words, stems};
 pub use split::split;
 
 use crate::format::{Markup, Record, sections};
+
+const MAX_TITLE_BYTES: usize = 500;
+const MAX_PART_BYTES: usize = 160;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
@@ -31,10 +34,39 @@ pub fn passages(record: &Record, markup: Markup) -> Vec<Passage> {
     };
     let passage = |range: Range<usize>| {
         let section = sections.iter().rev().find(|section| section.at < range.start);
-        let header = header::header(record, &record.text[range.clone()], section.map(|section| section.title.as_str()));
+        let header = header(record, &record.text[range.clone()], section.map(|section| section.title.as_str()));
         Passage { range, header }
     };
     ranges.into_iter().map(passage).collect()
+}
+
+/// The context of a passage: document, author, date and heading.
+fn header(record: &Record, passage: &str, section: Option<&str>) -> String {
+    let text_of = |name: &str| record.fields.get(name).and_then(Value::as_str);
+    let mut header = String::new();
+    // A title made from the first words is already in the passage, and must not count twice.
+    if !passage.trim_start().starts_with(record.title.trim_end_matches('…')) {
+        header.push_str(beginning(&record.title, MAX_TITLE_BYTES));
+    }
+    let mut add = |part: &str| {
+        let part = beginning(part.trim(), MAX_PART_BYTES);
+        if !part.is_empty() && !header.contains(part) {
+            if !header.is_empty() {
+                header.push_str(". ");
+            }
+            header.push_str(part);
+        }
+    };
+    if let Some(speaker) = text_of("speaker").or_else(|| text_of("author")) {
+        add(speaker);
+    }
+    if let Some(date) = record.date {
+        add(&date.strftime("%-d %B %Y").to_string());
+    }
+    for part in [text_of("section"), section].into_iter().flatten() {
+        add(part);
+    }
+    header
 }
 
 /// The text that keyword search and vectors both rank.

@@ -5,13 +5,32 @@
 //! `date:2024-05`, `date:2024-05-01..2024-06-30`, `after:2024-05-01` and `before:2024` (without that
 //! day or year; `since` and `until` with it) compare the document's date; `-word` and `-"phrase"` must not occur. Everything else, however odd, is words.
 
-mod filter;
-
 use std::ops::Bound;
 
 use jiff::civil::{Date, date};
 
-pub use filter::{Condition, Filter};
+/// Conditions beside a query, all of which must hold. They are part of both legs, so that a filtered search returns as
+/// many results as match.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Filter(pub Vec<Condition>);
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Condition {
+    /// A field has this value, ignoring case and accents.
+    Is { field: String, value: String },
+    /// A field's value contains these words or parts of words: "kenn" finds Simon Kennedy.
+    Holds { field: String, part: String },
+    /// The document's date is in this range, inclusive.
+    Days { from: Option<Date>, until: Option<Date> },
+    /// A field's number is in this range.
+    Number { field: String, from: Bound<f64>, until: Bound<f64> },
+}
+
+impl Filter {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
 
 /// One part of a query.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,10 +1,6 @@
-//! One search: two legs, fused, with the best passage of each document quoted.
-//!
-//! - `fusion`: fuses two rankings into one;
-//! - `related`: documents similar to a document.
+//! One search: two legs, fused (`fusion`), with the best passage of each document quoted; related documents.
 
 mod fusion;
-mod related;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,6 +10,7 @@ use tribune_embed::{Embedder, Role};
 
 use self::fusion::DEPTH;
 use crate::engine::{Candidate, Leg, Ranking, Result};
+use crate::hash;
 use crate::passage::{Quotable, stems};
 use crate::query::{self, Clause, Demand, Filter, Want};
 use crate::snapshot::Snapshot;
@@ -23,6 +20,9 @@ const MIN_COSINE: f32 = 0.2;
 /// The minimum if no word of the query occurs anywhere: even the nearest passage to gibberish stays below it
 /// (docs/retrieval.md).
 const MIN_COSINE_OF_UNKNOWN: f32 = 0.3;
+
+/// The part of a long document that is compared.
+const MAX_COMPARED_BYTES: usize = 20_000;
 
 /// The cosine of documents with the query, by the hash of their key.
 type Cosines = HashMap<u64, f32>;
@@ -74,6 +74,37 @@ impl Snapshot {
             hits.push(passage.hit(snippet, candidate.score, coverage(words, cosine)));
         }
         Ok(hits)
+    }
+
+    /// The documents most similar to `key`, best first; `None` if there is no such document.
+    pub fn related(&self, key: &str, limit: usize) -> Result<Option<Vec<Hit>>> {
+        let Some(document) = self.version.document(key)? else {
+            return Ok(None);
+        };
+        let centroid = match self.version.ranks_by_vector() {
+            true => self.version.centroid(key)?,
+            false => None,
+        };
+        let found = match centroid {
+            Some(centroid) => {
+                let ranking = Ranking { clauses: &[], filter: &Filter::default(), depth: limit + 1 };
+                let mut legs = self.version.rank(&ranking, &[Leg::Vector(&centroid)])?;
+                legs.pop().unwrap_or_default()
+            }
+            None => {
+                let text = &document.text[..document.text.floor_char_boundary(MAX_COMPARED_BYTES)];
+                let text = format!("{}\n{text}", document.title);
+                relative(self.version.similar(&text, limit + 1)?)
+            }
+        };
+        let itself = hash::stable(key);
+        let mut words = self.version.words();
+        let mut hits = Vec::with_capacity(limit);
+        for candidate in found.into_iter().filter(|found| found.document != itself).take(limit) {
+            let passage = self.passage(candidate.passage, &mut *words)?;
+            hits.push(passage.hit(passage.text.quote(&[]), candidate.score.clamp(0.0, 1.0), 0.0));
+        }
+        Ok(Some(hits))
     }
 
     /// Documents with a relevance from 0 to 1, best first, and their cosines if known.

@@ -14,7 +14,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tribune_core::Source;
 
-use crate::embedding::{EmbedProgress, EmbedReport, EmbeddingError};
+use crate::embedding::{EmbedProgress, EmbedReport};
 use crate::format::Fault;
 use crate::index::{IndexError, IndexProgress, IndexReport};
 use crate::source::DocumentsSource;
@@ -31,14 +31,13 @@ pub enum Event<'a> {
     Indexing(IndexProgress),
     /// Something changed, or this is the first update. The faults are those not reported before.
     Indexed(&'a IndexReport, &'a [&'a Fault]),
-    /// An update found nothing new.
-    Unchanged,
-    /// Reported once, however often the update fails in the same way.
+    /// The update is over, after its other events.
+    Updated,
+    /// Indexing or embedding failed; reported once, however often it fails in the same way.
     Failed(&'a str),
     Embedding(EmbedProgress),
     /// Every passage has its vector, whether or not any was missing.
     Embedded(&'a EmbedReport),
-    EmbeddingFailed(&'a str),
 }
 
 /// Receives events, with the source's name.
@@ -50,11 +49,13 @@ pub async fn follow(corpus: Arc<DocumentsSource>, watch: bool, cancel: Cancellat
         corpus,
         cancel: cancel.clone(),
         listener,
-        reported: Reported::default(),
+        faults: None,
+        failure: None,
         retry_at: (!watch).then(Instant::now),
         embedding: JoinSet::new(),
         running: None,
         embedded: None,
+        embedding_failure: None,
         next_embedding: Instant::now(),
     };
     loop {
@@ -75,25 +76,27 @@ pub async fn publish_commits(corpus: Arc<DocumentsSource>, cancel: CancellationT
     let mut failing = false;
     while cancel.run_until_cancelled(tick.tick()).await.is_some() {
         let refreshing = corpus.clone();
-        match tokio::task::spawn_blocking(move || refreshing.refresh()).await {
+        let Ok(refreshed) = tokio::task::spawn_blocking(move || refreshing.refresh()).await else {
+            continue;
+        };
+        match &refreshed {
             // While vectors are built here, every batch is a new version.
-            Ok(Ok(true)) if corpus.embedding().is_none() => {
+            Ok(true) if corpus.embedding().is_none() => {
                 tracing::info!(source = corpus.name(), "a new index is being served");
             }
-            Ok(Ok(_)) => failing = false,
-            Ok(Err(error)) if !failing => {
-                failing = true;
+            Err(error) if !failing => {
                 tracing::warn!(source = corpus.name(), %error, "the new index cannot be opened; the old one keeps serving");
             }
-            Ok(Err(_)) | Err(_) => {}
+            _ => {}
         }
+        failing = refreshed.is_err();
     }
 }
 
 /// Logs an event.
 pub fn log(source: &str, event: Event<'_>) {
     match event {
-        Event::Indexing(_) | Event::Unchanged => {}
+        Event::Indexing(_) | Event::Updated => {}
         Event::Indexed(report, faults) => {
             for fault in faults.iter().filter(|fault| fault.skipped) {
                 tracing::warn!(source, "{fault}");
@@ -123,7 +126,7 @@ pub fn log(source: &str, event: Event<'_>) {
             let ms = report.elapsed.as_millis() as u64;
             tracing::info!(source, model = report.model, passages = report.embedded, ms, "embedded");
         }
-        Event::Failed(problem) | Event::EmbeddingFailed(problem) => tracing::error!(source, "{problem}"),
+        Event::Failed(problem) => tracing::error!(source, "{problem}"),
     }
 }
 
@@ -141,7 +144,10 @@ struct Follower {
     corpus: Arc<DocumentsSource>,
     cancel: CancellationToken,
     listener: Listener,
-    reported: Reported,
+    /// The faults of the last update, which are not reported again; `None` before the first.
+    faults: Option<HashSet<String>>,
+    /// The reported failure, until an update succeeds.
+    failure: Option<String>,
     /// When to update again because another process was indexing.
     retry_at: Option<Instant>,
     /// At most one run.
@@ -150,77 +156,57 @@ struct Follower {
     running: Option<(u64, CancellationToken)>,
     /// The version of the index that has all vectors.
     embedded: Option<u64>,
+    /// The reported failure, until a run succeeds.
+    embedding_failure: Option<String>,
     /// The earliest time to embed again after a failure.
     next_embedding: Instant,
 }
 
-type Embedded = Result<Option<EmbedReport>, EmbeddingError>;
-
-/// Reports that are still true, so that they are not repeated.
-#[derive(Default)]
-struct Reported {
-    any: bool,
-    faults: HashSet<String>,
-    failure: Option<String>,
-    embedding_failure: Option<String>,
-}
+type Embedded = Result<Option<EmbedReport>, IndexError>;
 
 impl Follower {
     async fn update(&mut self) {
         self.retry_at = None;
         let (corpus, cancel, listener) = (self.corpus.clone(), self.cancel.clone(), self.listener.clone());
         let run = move || corpus.update(&cancel, &|state| listener(corpus.name(), Event::Indexing(state)));
-        match tokio::task::spawn_blocking(run).await {
-            Ok(Ok(report)) => self.report_update(&report),
-            // Another process does the same work, or this one stops: not a failure.
-            Ok(Err(error @ (IndexError::Busy(_) | IndexError::Cancelled(_)))) => {
-                let is_busy = matches!(error, IndexError::Busy(_));
-                self.retry_at = is_busy.then(|| Instant::now() + BUSY_PAUSE);
-                self.report(Event::Unchanged);
+        let failure = match tokio::task::spawn_blocking(run).await {
+            Ok(Ok(report)) => {
+                self.report_update(&report);
+                None
             }
-            Ok(Err(error)) => self.report_failure(with_cause(&error)),
-            Err(_) => {
-                self.report_failure("indexing failed unexpectedly; the previous index keeps serving".to_owned());
+            Ok(Err(error)) => {
+                self.retry_at = matches!(error, IndexError::Busy(_)).then(|| Instant::now() + BUSY_PAUSE);
+                error.failure()
             }
+            Err(_) => Some("indexing failed unexpectedly; the previous index keeps serving".to_owned()),
+        };
+        if failure.is_some() && failure != self.failure {
+            self.report(Event::Failed(failure.as_deref().unwrap_or_default()));
+            self.failure = failure;
         }
+        self.report(Event::Updated);
         self.start_embedding_if_needed().await;
     }
 
-    fn report_failure(&mut self, problem: String) {
-        if self.reported.failure.as_ref() == Some(&problem) {
-            self.report(Event::Unchanged);
-        } else {
-            self.report(Event::Failed(&problem));
-            self.reported.failure = Some(problem);
-        }
-    }
-
     fn report_update(&mut self, report: &IndexReport) {
-        let lines: Vec<String> = report.faults.iter().map(ToString::to_string).collect();
-        let numbered = report.faults.iter().zip(&lines);
-        let fresh = numbered.filter(|(_, line)| !self.reported.faults.contains(*line));
-        let fresh: Vec<&Fault> = fresh.map(|(fault, _)| fault).collect();
-        // A recovery is reported too.
-        if report.committed || !self.reported.any || self.reported.failure.is_some() {
+        let lines = report.faults.iter().map(ToString::to_string).collect();
+        let known = self.faults.replace(lines);
+        let is_new = |fault: &&Fault| known.as_ref().is_none_or(|known| !known.contains(&fault.to_string()));
+        let fresh: Vec<&Fault> = report.faults.iter().filter(is_new).collect();
+        // The first update and a recovery are reported too.
+        if self.failure.take().is_some() || report.committed || known.is_none() {
             self.report(Event::Indexed(report, &fresh));
-        } else {
-            self.report(Event::Unchanged);
         }
-        self.reported.any = true;
-        self.reported.failure = None;
-        self.reported.faults = lines.into_iter().collect();
     }
 
     /// Starts to build vectors if the published version lacks some.
     async fn start_embedding_if_needed(&mut self) {
         let generation = self.corpus.generation();
-        let running = self.running.as_ref().map(|(generation, _)| *generation);
-        if !self.corpus.has_model()
-            || generation == 0
-            || self.embedded == Some(generation)
-            || running == Some(generation)
-            || (running.is_none() && Instant::now() < self.next_embedding)
-        {
+        let is_due = match &self.running {
+            Some((running, _)) => *running != generation,
+            None => self.embedded != Some(generation) && Instant::now() >= self.next_embedding,
+        };
+        if !self.corpus.has_model() || generation == 0 || !is_due {
             return;
         }
         self.stop_embedding().await;
@@ -239,21 +225,20 @@ impl Follower {
         let failure = match outcome {
             Ok(Ok(report)) => {
                 self.embedded = generation;
-                self.reported.embedding_failure = None;
+                self.embedding_failure = None;
                 if let Some(report) = report {
                     self.report(Event::Embedded(&report));
                 }
                 return;
             }
-            Ok(Err(EmbeddingError::Cancelled(_))) => return,
-            Ok(Err(EmbeddingError::Busy(_))) => None,
-            Ok(Err(error)) => Some(with_cause(&error)),
+            Ok(Err(IndexError::Cancelled(_))) => return,
+            Ok(Err(error)) => error.failure(),
             Err(_) => Some("building vectors failed unexpectedly; only keyword search works".to_owned()),
         };
         self.next_embedding = Instant::now() + EMBEDDING_PAUSE;
-        if failure.is_some() && failure != self.reported.embedding_failure {
-            self.report(Event::EmbeddingFailed(failure.as_deref().unwrap_or_default()));
-            self.reported.embedding_failure = failure;
+        if failure.is_some() && failure != self.embedding_failure {
+            self.report(Event::Failed(failure.as_deref().unwrap_or_default()));
+            self.embedding_failure = failure;
         }
     }
 
@@ -269,13 +254,5 @@ impl Follower {
 
     fn report(&self, event: Event<'_>) {
         (self.listener)(self.corpus.name(), event);
-    }
-}
-
-/// An error with its cause, on one line.
-pub(super) fn with_cause(error: &dyn std::error::Error) -> String {
-    match error.source() {
-        Some(cause) => format!("{error}: {cause}"),
-        None => error.to_string(),
     }
 }

@@ -1,7 +1,6 @@
 //! Neighbours of a document: before and after it, and with the same author.
 
 use std::cmp::Reverse;
-use std::ops::Range;
 
 use tribune_core::wire::clip;
 use tribune_core::{Document, JsonObject};
@@ -9,7 +8,7 @@ use tribune_page::Neighbour;
 
 use super::words;
 use crate::collection::Timeline;
-use crate::engine::{DatedDocument, Result, StoredDocument, TimelineEntry, days};
+use crate::engine::{DatedDocument, Result, StoredDocument, days};
 use crate::format::Contents;
 use crate::hash;
 use crate::snapshot::Snapshot;
@@ -19,19 +18,18 @@ const MAX_IN_GROUP: usize = 5;
 /// Keys to examine for the next neighbour: files of other folders may lie between.
 const MAX_ROWS: usize = 50;
 const MAX_FILES: usize = 2_000;
-/// Documents of one page and day that are ordered by their position in the file.
-const MAX_TIED: usize = 200;
 
 const MAX_TITLE_CHARS: usize = 160;
 
 type Both<T> = (Option<T>, Option<T>);
 
 impl Snapshot {
-    /// The documents before and after: by date, or else in the order of their folder or file.
+    /// The documents before and after: the rows of a file by number, others by date or in the order of their folder.
     pub(super) fn beside(&self, key: &str, stored: &StoredDocument, contents: Contents) -> Result<Both<Neighbour>> {
         let timeline = self.settings.collection.timeline;
-        let (previous, next) = match timeline {
-            Some(timeline) if stored.date.is_some() => self.keys_in_time(key, timeline)?,
+        let (previous, next) = match (numbered(key, &stored.file), timeline) {
+            (Some(number), _) => self.rows_beside(number, &stored.file)?,
+            (None, Some(timeline)) if stored.date.is_some() => self.keys_in_time(key, timeline)?,
             _ => self.keys_in_folder(key, &stored.file, contents.many)?,
         };
         let neighbour = |key: Option<String>| match key {
@@ -95,7 +93,23 @@ impl Snapshot {
         }))
     }
 
-    /// The documents before and after by series, day, page and position in the file.
+    /// The nearest rows in the file. A row that could not be read leaves a gap.
+    fn rows_beside(&self, number: u64, file: &str) -> Result<Both<String>> {
+        let nearest = |step: i64| -> Result<Option<String>> {
+            for distance in 1..=MAX_ROWS as i64 {
+                let key = number.checked_add_signed(step * distance).map(|number| format!("{file}#{number}"));
+                if let Some(key) = key
+                    && self.version.holds(&key)?
+                {
+                    return Ok(Some(key));
+                }
+            }
+            Ok(None)
+        };
+        Ok((nearest(-1)?, nearest(1)?))
+    }
+
+    /// The documents before and after by series, day and page.
     fn keys_in_time(&self, key: &str, timeline: Timeline) -> Result<Both<String>> {
         let entries = match self.timeline.get() {
             Some(entries) => entries,
@@ -108,46 +122,16 @@ impl Snapshot {
         let Some(position) = entries.iter().position(|entry| entry.document == document) else {
             return Ok((None, None));
         };
-        let tied = tied(entries, position);
-        let keys = self.keys_as_filed(&entries[tied.clone()])?;
-        let here = keys.iter().position(|other| other == key);
-        let is_near = |position: &usize| entries.get(*position).is_some_and(|e| e.series == entries[tied.start].series);
-        let beyond = |position: Option<usize>| match position.filter(is_near) {
-            Some(position) => self.keys_as_filed(&entries[self::tied(entries, position)]),
-            None => Ok(Vec::new()),
+        let series = entries[position].series;
+        let key_at = |position: Option<usize>| {
+            let entry = position.and_then(|position| entries.get(position)).filter(|entry| entry.series == series);
+            entry.map(|entry| self.version.passage(entry.passage).map(|passage| passage.key)).transpose()
         };
-        let previous = match here.and_then(|here| here.checked_sub(1)) {
-            Some(before) => keys.get(before).cloned(),
-            None => beyond(tied.start.checked_sub(1))?.pop(),
-        };
-        let next = match here.and_then(|here| keys.get(here + 1)) {
-            Some(after) => Some(after.clone()),
-            None => beyond(Some(tied.end))?.into_iter().next(),
-        };
-        Ok((previous, next))
+        Ok((key_at(position.checked_sub(1))?, key_at(Some(position + 1))?))
     }
 
-    /// The keys of documents in the order of their files.
-    fn keys_as_filed(&self, entries: &[TimelineEntry]) -> Result<Vec<String>> {
-        let mut filed = Vec::with_capacity(entries.len());
-        for entry in entries {
-            let key = self.version.passage(entry.passage)?.key;
-            let file = self.file_of(&key)?.unwrap_or_default();
-            filed.push((numbered(&key, &file), file, key));
-        }
-        filed.sort_by(|a, b| (&a.1, a.0, &a.2).cmp(&(&b.1, b.0, &b.2)));
-        Ok(filed.into_iter().map(|(_, _, key)| key).collect())
-    }
-
-    /// Rows are ordered by number or id within their file, files by name within their folder.
+    /// Rows with ids are ordered by id within their file, files by name within their folder.
     fn keys_in_folder(&self, key: &str, file: &str, has_rows: bool) -> Result<Both<String>> {
-        if let Some(number) = numbered(key, file) {
-            let at = |number: Option<u64>| match number.map(|number| format!("{file}#{number}")) {
-                Some(key) if self.version.holds(&key)? => Result::Ok(Some(key)),
-                _ => Ok(None),
-            };
-            return Ok((at(number.checked_sub(1))?, at(number.checked_add(1))?));
-        }
         if !has_rows && key != file {
             return Ok((None, None));
         }
@@ -167,15 +151,6 @@ impl Snapshot {
         };
         Ok((nearest(true)?, nearest(false)?))
     }
-}
-
-/// The documents of the same series, day and page; the nearest if there are very many.
-fn tied(entries: &[TimelineEntry], position: usize) -> Range<usize> {
-    let page = |entry: &TimelineEntry| (entry.series, entry.day, entry.page);
-    let is_tied = |other: &&TimelineEntry| page(other) == page(&entries[position]);
-    let before = entries[..position].iter().rev().take_while(is_tied);
-    let after = entries[position..].iter().take_while(is_tied);
-    position - before.take(MAX_TIED / 2).count()..position + after.take(MAX_TIED / 2).count()
 }
 
 /// The number of a row without an id: `sitting.xml#12`.

@@ -12,9 +12,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use tribune_core::{CallContext, Principal, Query, Source, SourceStatus};
 use tribune_corpus::embedding::EmbedProgress;
-use tribune_corpus::{
-    Collection, DocumentsSource, EmbedReport, EmbeddingError, Folder, Limits, Pool, Reading, Settings,
-};
+use tribune_corpus::{Collection, DocumentsSource, EmbedReport, Folder, IndexError, Limits, Pool, Reading, Settings};
 use tribune_embed::{EmbedError, Embedder, Role};
 
 const DIMENSIONS: usize = 1024;
@@ -213,7 +211,7 @@ async fn a_stopped_run_goes_on_where_it_was() {
     let cancel = CancellationToken::new();
     *model.stop.lock().expect("lock") = Some((10, cancel.clone()));
     let stopped = source.embed(&cancel, &|_| {});
-    assert!(matches!(stopped, Err(EmbeddingError::Cancelled(_))), "{stopped:?}");
+    assert!(matches!(stopped, Err(IndexError::Cancelled(_))), "{stopped:?}");
     let before = model.embedded();
     assert!((10 * BATCH..200).contains(&before), "{before}");
     assert_eq!(source.status(), SourceStatus::Ready, "stopping is no failure");
@@ -241,7 +239,7 @@ async fn only_one_process_embeds_at_a_time() {
     })
     .expect("embedded");
     let busy = busy.into_inner().expect("lock").expect("tried");
-    assert!(matches!(busy, Err(EmbeddingError::Busy(_))), "{busy:?}");
+    assert!(matches!(busy, Err(IndexError::Busy(_))), "{busy:?}");
     assert_eq!((model.embedded(), other.status()), (8, SourceStatus::Ready));
 }
 
@@ -394,7 +392,7 @@ async fn failing_model_costs_only_the_vectors() {
     let source = corpus.source(&model);
     update(&source);
     let failed = source.embed(&CancellationToken::new(), &|_| {});
-    assert!(matches!(failed, Err(EmbeddingError::Panicked(_))), "{failed:?}");
+    assert!(matches!(failed, Err(IndexError::Failed { .. })), "{failed:?}");
     assert!(matches!(source.status(), SourceStatus::Degraded(_)));
     assert_eq!(ids(&source, "number7").await, ["docs:r7"]);
     fs::remove_file(corpus.path("bad.md")).expect("removed");

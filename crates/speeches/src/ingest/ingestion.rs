@@ -1,7 +1,12 @@
-//! One call of an ingestion tool: finds files, copies new ones, indexes them and reports on each.
+//! One call of an ingestion tool: finds files, copies those with new speeches, indexes them and reports on each.
+//!
+//! A file is read before it is copied, so only files with speeches replace others. Each copy ends with a rename: a
+//! killed call leaves whole files, which the next update of the source indexes.
 
 #![allow(clippy::disallowed_methods, reason = "another process is waited for")]
 
+use std::fs::{self, File};
+use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,26 +18,26 @@ use tokio_util::sync::CancellationToken;
 use tribune_core::wire::clip;
 use tribune_core::{Error, Progress, Result};
 use tribune_corpus::format::{Record, Sink, Stop};
-use tribune_corpus::manifest::Outcome;
-use tribune_corpus::{Condition, DocumentsSource, Duplicates, Folder, IndexError};
+use tribune_corpus::manifest::{self, Outcome};
+use tribune_corpus::{Condition, DocumentsSource, Folder, IndexError};
 
-use super::staging::{INGESTED, Staging};
+use super::Policy;
 
+/// The folder of copies, below the source's folder.
+const INGESTED: &str = "ingested";
+const LOCK: &str = ".lock";
 const MAX_FILES: usize = 10_000;
 /// Files listed in an answer; the rest are counted.
 const MAX_LISTED: usize = 100;
+const MAX_FAULTS: usize = 20;
 /// How long to wait for another indexing run.
 const MAX_BUSY: Duration = Duration::from_secs(30);
 const BUSY_PAUSE: Duration = Duration::from_millis(200);
 
 #[derive(Default, Serialize, JsonSchema)]
 pub(super) struct Summary {
-    total_files: usize,
-    pub(super) succeeded: usize,
-    skipped: usize,
-    failed: usize,
-    /// Passages that can now be found.
-    total_chunks_created: u64,
+    #[serde(flatten)]
+    pub(super) counts: manifest::Summary,
     files: Vec<FileOutcome>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
@@ -50,11 +55,7 @@ struct FileOutcome {
 
 impl Summary {
     fn add(&mut self, file: &str, outcome: Outcome, reason: Option<String>) {
-        match outcome {
-            Outcome::Succeeded => self.succeeded += 1,
-            Outcome::Skipped => self.skipped += 1,
-            Outcome::Failed => self.failed += 1,
-        }
+        self.counts.count(outcome);
         self.files.push(FileOutcome {
             file: clip(file, 200).into_owned(),
             outcome,
@@ -67,19 +68,9 @@ impl Summary {
 #[derive(Clone)]
 pub struct Incoming {
     /// The only folder that is read.
-    from: PathBuf,
+    pub from: PathBuf,
     /// The source's own folder.
-    into: Arc<Folder>,
-}
-
-impl Incoming {
-    /// Undoes an ingestion that was killed.
-    pub fn new(from: PathBuf, into: Folder) -> Self {
-        if let Err(error) = Staging::recover(into.path()) {
-            tracing::warn!(%error, "could not restore the files that an interrupted ingestion replaced");
-        }
-        Self { from, into: Arc::new(into) }
-    }
+    pub into: Arc<Folder>,
 }
 
 #[derive(Clone)]
@@ -88,11 +79,18 @@ pub(crate) struct Ingestion {
     pub(crate) incoming: Incoming,
 }
 
+/// A copy below the source's folder.
+struct Copied {
+    target: String,
+    /// Whether it may have taken the place of another file.
+    replaces: bool,
+}
+
 /// Why a file was not copied.
-struct NotCopied(Outcome, String);
+type NotCopied = (Outcome, String);
 
 fn failed(reason: impl Into<String>) -> NotCopied {
-    NotCopied(Outcome::Failed, reason.into())
+    (Outcome::Failed, reason.into())
 }
 
 impl Ingestion {
@@ -121,34 +119,31 @@ impl Ingestion {
         if !path.starts_with(&folder) {
             return Err(outside());
         }
-        match (path.is_dir(), directory) {
-            (true, false) => {
-                Err(Error::invalid_argument(format!("`{shown}` is a folder: call the tool for a directory instead")))
-            }
-            (false, true) => {
-                Err(Error::invalid_argument(format!("`{shown}` is a file: call the tool for a file instead")))
-            }
-            _ => Ok(path),
+        if path.is_dir() != directory {
+            let (found, tool) = if directory { ("file", "file") } else { ("folder", "directory") };
+            let problem = format!("`{shown}` is a {found}: call the tool for a {tool} instead");
+            return Err(Error::invalid_argument(problem));
         }
+        Ok(path)
     }
 
     /// `policy` is for speeches whose text or id is indexed already. Blocks; not for async threads.
     pub(super) fn run(
         &self,
         path: &Path,
-        policy: Duplicates,
+        policy: Policy,
         progress: &Progress,
         cancel: &CancellationToken,
     ) -> Result<Summary> {
         let files = self.files(path)?;
-        let mut staging = Staging::begin(self.incoming.into.path()).map_err(|e| {
+        let _one_at_a_time = self.lock().map_err(|e| {
             Error::unavailable("the source's folder cannot be written, so nothing was ingested").caused_by(e)
         })?;
         let folder = self.incoming.from.canonicalize();
         let folder = folder.unwrap_or_else(|_| self.incoming.from.clone());
-        let mut summary = Summary { total_files: files.len(), ..Summary::default() };
-        // The path below the ingestion folder, and that below the source's folder.
-        let mut copied: Vec<(String, String)> = Vec::new();
+        let mut summary = Summary::default();
+        summary.counts.total_files = files.len() as u64;
+        let mut copied: Vec<(String, Copied)> = Vec::new();
         let total = files.len() as f64;
         for (done, file) in files.iter().enumerate() {
             if cancel.is_cancelled() {
@@ -157,26 +152,31 @@ impl Ingestion {
             }
             let name = relative(&folder, file);
             progress.report(done as f64, Some(total + 1.0), Some(&name));
-            match self.copy(file, &name, policy, &mut staging) {
-                Ok(target) => copied.push((name, target)),
-                Err(NotCopied(outcome, reason)) => summary.add(&name, outcome, Some(reason)),
+            match self.copy(file, &name, policy) {
+                Ok(copy) => copied.push((name, copy)),
+                Err((outcome, reason)) => summary.add(&name, outcome, Some(reason)),
             }
         }
         if !copied.is_empty() {
             progress.report(total, Some(total + 1.0), Some("indexing"));
-            if let Err(error) = self.update() {
-                // The copies stay, and the next update of the source indexes them.
-                staging.finish();
-                return Err(error);
-            }
+            self.update()?;
+            self.report(copied, &mut summary)?;
         }
-        self.settle(&copied, staging, &mut summary)?;
         progress.report(total + 1.0, Some(total + 1.0), Some("done"));
-        if summary.total_files > MAX_LISTED {
+        if files.len() > MAX_LISTED {
             summary.files.sort_by_key(|file| file.outcome == Outcome::Succeeded);
             summary.files.truncate(MAX_LISTED);
         }
         Ok(summary)
+    }
+
+    /// Waits for other ingestions into the folder, also of other processes.
+    fn lock(&self) -> io::Result<File> {
+        let folder = self.incoming.into.path().join(INGESTED);
+        fs::create_dir_all(&folder)?;
+        let lock = File::create(folder.join(LOCK))?;
+        lock.lock()?;
+        Ok(lock)
     }
 
     /// Every file of speeches at or below `path`. Links are not followed.
@@ -196,68 +196,60 @@ impl Ingestion {
         }
     }
 
-    /// Copies a file into the source's folder if it has anything new, and returns the target.
-    fn copy(
-        &self,
-        file: &Path,
-        name: &str,
-        policy: Duplicates,
-        staging: &mut Staging,
-    ) -> std::result::Result<String, NotCopied> {
+    /// Copies a file into the source's folder if it has a new speech, or if it may replace the file that has them.
+    fn copy(&self, file: &Path, name: &str, policy: Policy) -> std::result::Result<Copied, NotCopied> {
         let into = &self.incoming.into;
         let mut target = format!("{INGESTED}/{name}");
-        let holder = if self.holds_one_speech(file) {
-            let mut found = Found::default();
-            // `Found` never stops the reading.
-            let _ = into.read_file(file, &target, &mut found);
-            let record = found.record.ok_or_else(|| failed(found.faults.join("; ")))?;
-            self.holder(&record)
-        } else {
-            into.path().join(&target).exists().then(|| Holder {
+        let mut found = Found { ingestion: self, target: &target, held: None, faults: Vec::new() };
+        let has_new_speech = into.read_file(file, &target, &mut found) == Err(Stop);
+        let held = match found.held {
+            None if !has_new_speech && found.faults.is_empty() => return Err(failed("holds no speech")),
+            None if !has_new_speech => return Err(failed(found.faults.join("; "))),
+            Some(held) if !has_new_speech => Some(held),
+            _ => into.path().join(&target).exists().then(|| Held {
                 description: "a file of that name was ingested before".to_owned(),
-                file: target.clone(),
-            })
+                replaceable: Some(target.clone()),
+            }),
         };
-        if let Some(Holder { description, file }) = holder {
-            match policy {
-                Duplicates::Skip | Duplicates::Keep => return Err(NotCopied(Outcome::Skipped, description)),
-                Duplicates::Error => return Err(failed(description)),
-                Duplicates::Update if !self.is_replaceable(&file, &target) => {
-                    return Err(failed(format!(
-                        "{description}, in {file}, which was not ingested and is not replaced: change it there"
-                    )));
-                }
-                Duplicates::Update => target = file,
+        let replaces = held.is_some();
+        match (policy, held) {
+            (_, None) => {}
+            (Policy::Skip, Some(held)) => return Err((Outcome::Skipped, held.description)),
+            (Policy::Update, Some(Held { replaceable: Some(file), .. })) => target = file,
+            (Policy::Update, Some(held)) => {
+                return Err(failed(format!("{}, which is not replaced: change it there", held.description)));
             }
+            (Policy::Error, Some(held)) => return Err(failed(held.description)),
         }
-        staging.place(file, &target).map_err(|e| failed(format!("could not be copied: {e}")))?;
-        Ok(target)
+        place(file, &into.path().join(&target)).map_err(|e| failed(format!("could not be copied: {e}")))?;
+        Ok(Copied { target, replaces })
     }
 
-    fn holds_one_speech(&self, file: &Path) -> bool {
-        let format = self.incoming.into.reading().formats.find(file);
-        format.is_some_and(|format| !format.contents().many)
-    }
-
-    /// The document with the same text or id; `None` if nothing is indexed yet.
-    fn holder(&self, record: &Record) -> Option<Holder> {
+    /// The document with the same text or id as a record for `target`; `None` if nothing is indexed yet.
+    fn holder(&self, record: &Record, target: &str) -> Option<Held> {
         let published = self.corpus.published().ok()?;
         let hash = record.fields.get("content_hash").and_then(Value::as_str);
         let by_text = hash.and_then(|hash| {
             let condition = Condition::Is { field: "content_hash".to_owned(), value: hash.to_owned() };
             published.holder(condition).ok().flatten()
         });
-        if let Some((key, file)) = by_text {
-            return Some(Holder { description: format!("the same text as {key}"), file });
-        }
-        let file = published.file_of(&record.key).ok().flatten()?;
-        Some(Holder { description: format!("the id of {}, which has another text", record.key), file })
+        let by_id = published.file_of(&record.key).ok().flatten();
+        let is_one = by_text.as_ref().zip(by_id.as_ref()).is_none_or(|((_, file), other)| file == other);
+        let (description, file) = match (by_text, by_id) {
+            (Some((key, file)), _) => (format!("the same text as {key} in {file}"), file),
+            (None, Some(file)) => (format!("the id of {} in {file}, which has another text", record.key), file),
+            (None, None) => return None,
+        };
+        let replaceable = (is_one && self.is_replaceable(&file, target)).then_some(file);
+        Some(Held { description, replaceable })
     }
 
-    /// Replaces only ingested files: the owner's own files stay as they are.
+    /// Replaces only ingested files of one speech, or of the same name: the owner's own files stay as they are.
     fn is_replaceable(&self, file: &str, target: &str) -> bool {
         let path = Path::new(file);
-        path.starts_with(INGESTED) && (file == target || self.holds_one_speech(path))
+        let format = self.incoming.into.reading().formats.find(path);
+        let holds_one = format.is_some_and(|format| !format.contents().many);
+        path.starts_with(INGESTED) && (file == target || holds_one)
     }
 
     fn update(&self) -> Result<()> {
@@ -276,42 +268,39 @@ impl Ingestion {
         }
     }
 
-    /// Reports the result of each copy, and undoes refused copies.
-    fn settle(&self, copied: &[(String, String)], staging: Staging, summary: &mut Summary) -> Result<()> {
+    /// Reports the result of each copy. New files of which nothing is indexed, because two of them have the same
+    /// text, do not stay.
+    fn report(&self, copied: Vec<(String, Copied)>, summary: &mut Summary) -> Result<()> {
         let version = self.corpus.published()?;
-        let mut restored = false;
-        for (name, target) in copied {
-            let entry = version.manifest().files.get(target).cloned().unwrap_or_default();
+        for (name, Copied { target, replaces }) in copied {
+            let entry = version.manifest().files.get(&target).cloned().unwrap_or_default();
             let reasons: Vec<&str> = entry.faults.iter().map(|fault| fault.problem.as_str()).collect();
-            let reason = (!reasons.is_empty()).then(|| reasons.join("; "));
-            let (outcome, reason) = match entry.outcome() {
-                Outcome::Succeeded if entry.documents == 0 => {
-                    (Outcome::Failed, reason.or(Some("holds no speech".to_owned())))
-                }
-                outcome => (outcome, reason),
+            let outcome = match entry.outcome() {
+                Outcome::Succeeded if entry.documents == 0 => Outcome::Failed,
+                outcome => outcome,
             };
-            summary.add(name, outcome, reason);
-            if outcome == Outcome::Succeeded {
-                summary.total_chunks_created += entry.passages;
-                continue;
+            summary.add(&name, outcome, (!reasons.is_empty()).then(|| reasons.join("; ")));
+            summary.counts.total_chunks_created += entry.passages;
+            if outcome != Outcome::Succeeded
+                && !replaces
+                && let Err(error) = fs::remove_file(self.incoming.into.path().join(&target))
+            {
+                tracing::warn!(%error, file = target, "a file without new speeches could not be removed");
             }
-            match staging.undo(target) {
-                Ok(previous) => restored |= previous,
-                Err(error) => tracing::warn!(%error, file = target, "a refused file could not be removed"),
-            }
-        }
-        staging.finish();
-        if restored {
-            self.update()?;
         }
         Ok(())
     }
 }
 
-/// The document that already has a speech's text or id.
-struct Holder {
-    description: String,
-    file: String,
+/// Copies by a rename: readers see the old file or the whole new one. The partial file is hidden, so it is not indexed.
+fn place(from: &Path, to: &Path) -> io::Result<()> {
+    let name = to.file_name().unwrap_or_default().to_string_lossy();
+    let part = to.with_file_name(format!(".{name}.part"));
+    to.parent().map_or(Ok(()), fs::create_dir_all)?;
+    let mut file = File::create(&part)?;
+    io::copy(&mut File::open(from)?, &mut file)?;
+    file.sync_all()?;
+    fs::rename(part, to)
 }
 
 fn relative(base: &Path, file: &Path) -> String {
@@ -320,19 +309,32 @@ fn relative(base: &Path, file: &Path) -> String {
     parts.join("/")
 }
 
-#[derive(Default)]
-struct Found {
-    record: Option<Record>,
+/// The document that already has a speech's text or id.
+struct Held {
+    description: String,
+    /// Its file, if a new one may replace it.
+    replaceable: Option<String>,
+}
+
+/// Reads a file up to its first new speech.
+struct Found<'a> {
+    ingestion: &'a Ingestion,
+    target: &'a str,
+    /// Of the first speech, if it is not new.
+    held: Option<Held>,
     faults: Vec<String>,
 }
 
-impl Sink for Found {
+impl Sink for Found<'_> {
     fn record(&mut self, _: Option<u64>, record: Record, _: Vec<String>) -> std::result::Result<(), Stop> {
-        self.record = Some(record);
+        let held = self.ingestion.holder(&record, self.target).ok_or(Stop)?;
+        self.held.get_or_insert(held);
         Ok(())
     }
 
     fn fault(&mut self, _: Option<u64>, _: bool, problem: String) {
-        self.faults.push(problem);
+        if self.faults.len() < MAX_FAULTS {
+            self.faults.push(problem);
+        }
     }
 }

@@ -1,12 +1,7 @@
 //! `ingest_hansard_file` and `ingest_hansard_directory`: copy speeches from the one ingestion folder into the
-//! source's folder, and index them.
-//!
-//! - here: the two tools;
-//! - `ingestion`: one call;
-//! - `staging`: the copies on disk, and the files they replace.
+//! source's folder, and index them. Here are the two tools; `ingestion` is one call.
 
 mod ingestion;
-mod staging;
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -20,9 +15,17 @@ pub use ingestion::Incoming;
 pub(crate) use ingestion::Ingestion;
 use ingestion::Summary;
 
-use tribune_corpus::Duplicates;
-
 use crate::holdings::output_schema;
+
+/// What happens to a file whose speech is indexed already.
+#[derive(Clone, Copy, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Policy {
+    #[default]
+    Skip,
+    Update,
+    Error,
+}
 
 pub(crate) struct IngestTool {
     spec: ToolSpec,
@@ -50,18 +53,17 @@ impl Tool for IngestTool {
             ));
         }
         let given = args.get("path").and_then(Value::as_str).unwrap_or(".").to_owned();
-        let policy = args.get("duplicates").and_then(|policy| Duplicates::deserialize(policy).ok());
+        let policy = args.get("duplicates").and_then(|policy| Policy::deserialize(policy).ok());
         let (ingestion, directory) = (self.ingestion.clone(), self.directory);
         let (progress, cancel) = (cx.progress.clone(), cx.cancel.clone());
         let work = move || {
             let path = ingestion.resolve(&given, directory)?;
-            ingestion.run(&path, policy.unwrap_or(Duplicates::Skip), &progress, &cancel)
+            ingestion.run(&path, policy.unwrap_or_default(), &progress, &cancel)
         };
         let summary = tokio::task::spawn_blocking(work)
             .await
             .map_err(|e| Error::internal("ingesting failed unexpectedly; the log has the details").caused_by(e))??;
-        let count = summary.succeeded;
-        ToolOutput::structured(&summary, count)
+        ToolOutput::structured(&summary, summary.counts.succeeded as usize)
     }
 }
 

@@ -1,12 +1,10 @@
 //! Reads files into speeches.
 //!
-//! - [`aliases`]: canonical names and their variants;
 //! - `dates`: parses dates as people write them;
-//! - [`parliament`]: the names of parties, chambers and states;
+//! - [`parliament`]: the names of parties, chambers and states, with their variants;
 //! - `rules`: makes a speech of a draft, or refuses it with a reason;
 //! - `xml`: Hansard transcripts in the XML of the Australian parliament.
 
-pub mod aliases;
 mod dates;
 pub mod parliament;
 mod rules;
@@ -17,15 +15,14 @@ use std::sync::Arc;
 use tribune_corpus::format::{FieldMap, Formats};
 use tribune_corpus::{Collection, Duplicates, Reading, Timeline, Transcripts};
 
-pub use aliases::Aliases;
-pub use parliament::SpeechRules;
+pub use parliament::{Aliases, SpeechRules};
 
 /// Fields whose values are listed in tool descriptions.
 const COUNTED_FIELDS: &[&str] = &["speaker", "party", "chamber", "state"];
 
 /// How files of speeches are read: with the rules, and Hansard XML as a further format.
 pub fn reading(rules: SpeechRules) -> Reading {
-    let transcripts = xml::HansardXml::new(rules.chambers.clone());
+    let transcripts = xml::HansardXml { chambers: rules.chambers.clone() };
     Reading {
         rules: Arc::new(rules),
         formats: Formats::default().with(Arc::new(transcripts)),

@@ -13,9 +13,8 @@ use tribune_corpus::format::{
 };
 use tribune_corpus::view::words::{self, long_date};
 
-use super::aliases::Aliases;
 use super::dates::{self, Day};
-use super::parliament::{HOUSE, SENATE, SpeechRules};
+use super::parliament::{Aliases, HOUSE, SENATE, SpeechRules};
 
 /// Known fields, in the order in which they are returned before all others.
 const KNOWN: &str = "speech_id speaker party chamber state electorate date hansard_reference section page topic_tags \
@@ -82,15 +81,10 @@ impl Speech {
     }
 
     fn date(&mut self) -> Result<Option<Date>, String> {
-        let given = match self.fields.get("date") {
-            None | Some(Value::Null) => String::new(),
-            Some(Value::String(text)) => text.trim().to_owned(),
-            Some(other) => other.to_string(),
-        };
-        if given.is_empty() {
+        let Some(given) = self.fields.get("date").and_then(words::text) else {
             self.warn("has no `date`: indexed without one, so searches between two dates do not find it".to_owned());
             return Ok(None);
-        }
+        };
         let shown = shown(&given);
         let advice = "write it as YYYY-MM-DD, such as 2024-05-28";
         let problem = match dates::day(&given) {
@@ -121,27 +115,19 @@ impl Speech {
 
     /// A speaker may be a name, several names, or a map that also has party and electorate.
     fn speaker(&mut self) {
-        let named = match self.fields.get("speaker") {
-            Some(Value::Array(names)) => {
-                let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
-                Some(names.join(", "))
-            }
-            Some(Value::Object(who)) => {
-                let who = who.clone();
-                for name in ["party", "electorate", "state", "chamber"] {
-                    if let Some(value) = who.get(name)
-                        && self.fields.get(name).is_none_or(is_blank)
-                    {
-                        self.fields.insert(name.to_owned(), value.clone());
-                    }
+        let given = self.fields.get("speaker").cloned();
+        if let Some(names @ Value::Array(_)) = &given {
+            self.set("speaker", words::text(names).unwrap_or_default().into());
+        } else if let Some(Value::Object(who)) = given {
+            for name in ["party", "electorate", "state", "chamber"] {
+                if let Some(value) = who.get(name)
+                    && self.fields.get(name).is_none_or(is_blank)
+                {
+                    self.fields.insert(name.to_owned(), value.clone());
                 }
-                let name = who.get("name").or_else(|| who.get("full_name"));
-                Some(name.and_then(Value::as_str).unwrap_or_default().to_owned())
             }
-            _ => None,
-        };
-        if let Some(name) = named {
-            self.set("speaker", name.into());
+            let name = who.get("name").or_else(|| who.get("full_name")).and_then(Value::as_str);
+            self.set("speaker", name.unwrap_or_default().into());
         }
         if self.text("speaker").is_none() {
             self.warn("has no `speaker`: indexed without one, so a search by speaker does not find it".to_owned());
@@ -157,11 +143,10 @@ impl Speech {
             Some(name) => self.set(field, name.into()),
             None if known.is_empty() => {}
             None => {
-                let names: Vec<&str> = known.offered().collect();
                 self.warn(format!(
                     "the {field} {} is not one of {}: kept as it is; add other names in the configuration",
                     shown(&given),
-                    names.join(", ")
+                    known.names().join(", ")
                 ));
             }
         }
@@ -184,8 +169,7 @@ impl Speech {
             Some(seat) if seat.eq_ignore_ascii_case(&given) => "left out, because it is the electorate".to_owned(),
             Some(seat) => format!("left out, and the electorate stays {}", shown(seat)),
         };
-        let states: Vec<&str> = known.offered().collect();
-        self.warn(format!("the `state` {} is not one of {}: {done}", shown(&given), states.join(", ")));
+        self.warn(format!("the `state` {} is not one of {}: {done}", shown(&given), known.names().join(", ")));
         if self.text("electorate").is_none() {
             self.fields.insert("electorate".to_owned(), given.into());
         }
@@ -216,16 +200,11 @@ impl Speech {
 
     /// Joins debate and subdebate.
     fn section(&mut self) {
-        if self.text("section").is_some() {
-            return;
+        let mut steps: Vec<&str> = [self.text("debate"), self.text("subdebate")].into_iter().flatten().collect();
+        steps.dedup();
+        if self.text("section").is_none() && !steps.is_empty() {
+            self.set("section", steps.join(" › ").into());
         }
-        let steps = [self.text("debate"), self.text("subdebate")];
-        let section = match steps {
-            [Some(debate), Some(subdebate)] if debate != subdebate => format!("{debate} › {subdebate}"),
-            [Some(step), _] | [None, Some(step)] => step.to_owned(),
-            [None, None] => return,
-        };
-        self.set("section", section.into());
     }
 
     /// Topics as a list, from a list or a comma-separated text.
@@ -246,13 +225,11 @@ impl Speech {
         if let Some(title) = take_text(&mut self.fields, "title") {
             return title;
         }
-        let stand_in =
-            ["subdebate", "debate", "summary"].iter().find_map(|name| Some((*name, title_from_text(self.text(name)?))));
-        let (title, from) = match (stand_in, heading) {
-            (Some((name, title)), _) => (title, format!("its `{name}` is")),
-            (None, Some(heading)) => (heading, "its first heading is".to_owned()),
-            (None, None) => (title_from_text(text), "its first words are".to_owned()),
-        };
+        let stand_in = ["subdebate", "debate", "summary"]
+            .iter()
+            .find_map(|name| Some((title_from_text(self.text(name)?), format!("its `{name}` is"))))
+            .or_else(|| Some((heading?, "its first heading is".to_owned())));
+        let (title, from) = stand_in.unwrap_or_else(|| (title_from_text(text), "its first words are".to_owned()));
         self.warn(format!("has no `title`: {from} used instead"));
         title
     }

@@ -173,50 +173,6 @@ async fn duplicate_is_indexed_when_the_first_goes() {
 }
 
 #[tokio::test]
-async fn update_keeps_the_last_duplicate() {
-    let together = Speeches::with(Duplicates::Update);
-    for name in ["a", "b", "c"] {
-        together.write(&format!("{name}.md"), markdown(name, "The same."));
-    }
-    let report = together.update();
-    assert_eq!((report.documents, report.summary.skipped), (1, 2), "{:?}", fault_lines(&report));
-    assert_eq!(together.held(&["a", "b", "c"]).await, ["c"]);
-    assert!(
-        fault_lines(&report)[0].contains("a.md: has the same text as `c` in c.md, which comes later"),
-        "{:?}",
-        fault_lines(&report)
-    );
-    assert_eq!(together.update().documents, 1);
-
-    let apart = Speeches::with(Duplicates::Update);
-    for name in ["b", "a", "c"] {
-        apart.write(&format!("{name}.md"), markdown(name, "The same."));
-        apart.update();
-    }
-    assert_eq!(apart.held(&["a", "b", "c"]).await, ["c"]);
-    assert_eq!(apart.source.facts().documents, Some(1));
-    apart.remove("c.md");
-    assert_eq!(apart.update().documents, 1);
-    assert_eq!(apart.held(&["a", "b", "c"]).await, ["b"]);
-}
-
-#[tokio::test]
-async fn update_replaces_rows_across_files() {
-    let row = |id: &str, text: &str| format!("{}\n", json!({"id": id, "text": text, "date": "2024-05-28"}));
-    let speeches = Speeches::with(Duplicates::Update);
-    speeches.write("a.jsonl", format!("{}{}{}", row("1", "one"), row("2", "two"), row("3", "one")));
-    let report = speeches.update();
-    assert_eq!(report.documents, 2, "{:?}", fault_lines(&report));
-    assert_eq!(speeches.held(&["1", "2", "3"]).await, ["2", "3"]);
-
-    speeches.write("b.jsonl", format!("{}{}", row("2", "two"), row("4", "four")));
-    let report = speeches.update();
-    assert_eq!(report.documents, 3, "{:?}", fault_lines(&report));
-    assert_eq!(speeches.held(&["1", "2", "3", "4"]).await, ["2", "3", "4"], "the same id goes over with the text");
-    assert!(fault_lines(&report).iter().any(|t| t.starts_with("a.jsonl:2: has the same text as `2` in b.jsonl")));
-}
-
-#[tokio::test]
 async fn duplicate_policy_error_and_keep() {
     for (policy, documents, failed, faults) in [(Duplicates::Error, 1, 1, 1), (Duplicates::Keep, 2, 0, 0)] {
         let speeches = Speeches::with(policy);

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tribune_core::Source;
 use tribune_corpus::follow::{Event, Listener, follow};
 use tribune_corpus::format::Fault;
-use tribune_corpus::{DocumentsSource, EmbedReport, EmbeddingError, IndexError, IndexReport};
+use tribune_corpus::{DocumentsSource, EmbedReport, IndexError, IndexReport};
 
 use super::progress::{Progress, Step};
 use super::{chain, config, plural, runtime, stop_asked};
@@ -86,7 +86,7 @@ fn once(chosen: &[Arc<DocumentsSource>], json: bool) -> anyhow::Result<ExitCode>
         let (line, vectors) = match embed_with_progress(corpus, &progress) {
             Ok(None) => (None, Value::Null),
             Ok(Some(made)) => (Some(embedded(&made)), embedded_json(&made)),
-            Err(EmbeddingError::Busy(_)) => {
+            Err(IndexError::Busy(_)) => {
                 (Some("vectors are being made by another process".to_owned()), json!({"elsewhere": true}))
             }
             Err(error) => {
@@ -139,10 +139,7 @@ pub fn update_with_progress(
 }
 
 /// Builds the vectors that a corpus lacks; `None` without a model.
-pub fn embed_with_progress(
-    corpus: &DocumentsSource,
-    progress: &Progress,
-) -> Result<Option<EmbedReport>, EmbeddingError> {
+pub fn embed_with_progress(corpus: &DocumentsSource, progress: &Progress) -> Result<Option<EmbedReport>, IndexError> {
     let name = corpus.name();
     let report = corpus.embed(&CancellationToken::new(), &|state| {
         progress.show(name, Step::Passages, state.done, state.total);
@@ -174,17 +171,15 @@ fn lines(json: bool) -> Listener {
     Arc::new(move |source, event| {
         let line = match &event {
             Event::Indexing(state) => return progress.show(source, Step::Files, state.files_done, state.files_total),
-            Event::Unchanged => return progress.done(source, Step::Files),
+            Event::Updated => return progress.done(source, Step::Files),
             Event::Embedding(state) => return progress.show(source, Step::Passages, state.done, state.total),
             Event::Indexed(report, faults) if json => as_json(source, report, faults).to_string(),
             Event::Indexed(report, faults) => summary(source, report, faults),
             Event::Embedded(report) if report.embedded == 0 => return progress.done(source, Step::Passages),
             Event::Embedded(report) if json => json!({"source": source, "vectors": embedded_json(report)}).to_string(),
             Event::Embedded(report) => format!("{source}: {}", embedded(report)),
-            Event::Failed(problem) | Event::EmbeddingFailed(problem) if json => {
-                json!({"source": source, "error": problem}).to_string()
-            }
-            Event::Failed(problem) | Event::EmbeddingFailed(problem) => {
+            Event::Failed(problem) if json => json!({"source": source, "error": problem}).to_string(),
+            Event::Failed(problem) => {
                 progress.done(source, Step::Files);
                 progress.done(source, Step::Passages);
                 return progress.complain(problem);

@@ -28,37 +28,22 @@ const UNWATCHED_RESCAN_INTERVAL: Duration = Duration::from_secs(2);
 /// Scans take at most one part in this many of the time.
 const RESCAN_SHARE: u32 = 20;
 
-/// A scan of the folder.
-pub(super) struct Scan {
-    pub(super) took: Duration,
-    /// A hash of what it found.
-    pub(super) found: u64,
-}
-
 pub(super) struct Changes {
     path: PathBuf,
     /// Tribune's own files, if they are below the folder.
     ignored: Option<PathBuf>,
     formats: Formats,
     signal: Arc<Signal>,
-    root: Root,
-    /// The first and the last event since the last scan.
-    pending: Option<(Instant, Instant)>,
-    next_look: Instant,
-    next_rescan: Instant,
+    /// What was at the path when it was last checked; the outer `None` before the first check.
+    found: Option<Option<Identity>>,
+    /// `None` if the system's watcher cannot be used.
+    watcher: Option<RecommendedWatcher>,
     /// When to try to start a watcher again.
     next_watch: Instant,
-    last_scan: Option<Scan>,
-    /// Whether the next scan is one at intervals, without an event.
-    is_rescan: bool,
-}
-
-/// The state of the path.
-enum Root {
-    Unknown,
-    Gone,
-    Watched { identity: Identity, _watcher: RecommendedWatcher },
-    Unwatched { identity: Identity },
+    next_check: Instant,
+    /// The first and the last event since the last scan.
+    pending: Option<(Instant, Instant)>,
+    last_scan: Instant,
 }
 
 /// Device and inode, to notice a replaced folder.
@@ -80,40 +65,38 @@ impl Changes {
             ignored: ignored.map(Path::to_owned),
             formats,
             signal: Arc::default(),
-            root: Root::Unknown,
-            pending: None,
-            next_look: now,
-            next_rescan: now,
+            found: None,
+            watcher: None,
             next_watch: now,
-            last_scan: None,
-            is_rescan: false,
+            next_check: now,
+            pending: None,
+            last_scan: now,
         }
     }
 
-    /// Waits until the folder should be scanned. May be dropped and called again at any time.
-    pub(super) async fn next(&mut self) {
+    /// Waits until the folder should be scanned; the last scan took `scan_took`. May be dropped and called again at
+    /// any time.
+    pub(super) async fn next(&mut self, scan_took: Duration) {
         loop {
-            let due = self.due();
+            // Without a folder there is nothing to scan; the check notices when it is back.
+            let next_rescan = match self.found {
+                Some(None) => None,
+                _ => Some(self.last_scan + self.rescan_interval().max(scan_took * RESCAN_SHARE)),
+            };
+            let next_scan = self.quiet_at().into_iter().chain(next_rescan).min();
             tokio::select! {
                 () = self.signal.changed.notified() => self.note(Instant::now()),
-                () = sleep_until(due) => {
-                    if self.is_due_at(Instant::now()).await {
+                () = sleep_until(next_scan.map_or(self.next_check, |scan| scan.min(self.next_check))) => {
+                    let is_due = next_scan.is_some_and(|scan| scan <= Instant::now());
+                    // An event may have been the removal of the folder itself.
+                    if self.check().await || is_due {
+                        self.pending = None;
+                        self.last_scan = Instant::now();
                         return;
                     }
                 }
             }
         }
-    }
-
-    /// Records that the folder was scanned.
-    pub(super) fn scanned(&mut self, scan: Scan) {
-        let before = self.last_scan.replace(scan);
-        let has_changed = before.zip(self.last_scan.as_ref()).is_some_and(|(before, now)| before.found != now.found);
-        if std::mem::take(&mut self.is_rescan) && has_changed {
-            // The watcher has not reported it.
-            self.signal.lost.store(true, Ordering::Release);
-        }
-        self.next_rescan = Instant::now() + self.rescan_every();
     }
 
     fn note(&mut self, now: Instant) {
@@ -125,97 +108,50 @@ impl Changes {
         self.pending.map(|(first, last)| (last + BURST_PAUSE).min(first + MAX_DELAY))
     }
 
-    fn due(&self) -> Instant {
-        let timed = self.next_rescan().map_or(self.next_look, |rescan| rescan.min(self.next_look));
-        self.quiet_at().map_or(timed, |quiet| quiet.min(timed))
+    fn rescan_interval(&self) -> Duration {
+        if self.watcher.is_some() { RESCAN_INTERVAL } else { UNWATCHED_RESCAN_INTERVAL }
     }
 
-    /// `None` if there is nothing to scan; `look` notices when the folder is back.
-    fn next_rescan(&self) -> Option<Instant> {
-        (!matches!(self.root, Root::Gone)).then_some(self.next_rescan)
-    }
-
-    fn rescan_every(&self) -> Duration {
-        let least = match self.root {
-            Root::Unwatched { .. } => UNWATCHED_RESCAN_INTERVAL,
-            _ => RESCAN_INTERVAL,
-        };
-        least.max(self.last_scan.as_ref().map_or(Duration::ZERO, |scan| scan.took) * RESCAN_SHARE)
-    }
-
-    /// Whether a scan is due.
-    async fn is_due_at(&mut self, now: Instant) -> bool {
-        self.is_rescan = false;
-        if self.next_look <= now {
-            let other = self.look().await;
-            self.next_look = Instant::now() + CHECK_INTERVAL;
-            if other {
-                self.pending = None;
-                return true;
-            }
-        }
-        if self.quiet_at().is_some_and(|at| at <= now) {
-            self.pending = None;
-            // The event may have been the removal of the folder itself.
-            self.next_look = now;
-            return true;
-        }
-        self.is_rescan = self.next_rescan().is_some_and(|at| at <= now);
-        if self.is_rescan {
-            self.next_rescan = now + self.rescan_every();
-        }
-        self.is_rescan
-    }
-
-    /// Checks that the watched folder is still at the path. `true` if it has changed.
-    async fn look(&mut self) -> bool {
+    /// Checks that the watched folder is still at the path. `true` if it is another one, or events were lost.
+    async fn check(&mut self) -> bool {
         let path = self.path.clone();
         // Even this may block on a network disk.
-        let found = tokio::task::spawn_blocking(move || identity(&path)).await;
-        let Some(found) = found.ok().flatten() else {
-            let was_there = !matches!(self.root, Root::Gone);
-            self.root = Root::Gone;
-            return was_there;
-        };
-        let lost = self.signal.lost.swap(false, Ordering::AcqRel);
-        match &self.root {
-            Root::Watched { identity, .. } if *identity == found && !lost => return false,
-            Root::Unwatched { identity } if *identity == found && Instant::now() < self.next_watch => return false,
-            _ => {}
+        let found = tokio::task::spawn_blocking(move || identity(&path)).await.ok().flatten();
+        let is_other = self.found != Some(found);
+        let has_lost = self.signal.lost.load(Ordering::Acquire);
+        if found.is_none() {
+            self.watcher = None;
+        } else if is_other || has_lost || (self.watcher.is_none() && self.next_watch <= Instant::now()) {
+            self.watch(is_other).await;
+            self.next_watch = Instant::now() + RESCAN_INTERVAL;
         }
-        let known = matches!(&self.root, Root::Unwatched { identity } if *identity == found);
+        // Only now: if this is dropped while it waits, the next call does it again.
+        self.found = Some(found);
+        self.signal.lost.fetch_and(!has_lost, Ordering::AcqRel);
+        self.next_check = Instant::now() + CHECK_INTERVAL;
+        is_other || has_lost
+    }
+
+    async fn watch(&mut self, is_other: bool) {
         let (path, ignored, formats) = (self.path.clone(), self.ignored.clone(), self.formats.clone());
         let signal = self.signal.clone();
         let watcher = tokio::task::spawn_blocking(move || watch(&path, ignored, formats, signal)).await;
-        self.root = match watcher {
-            Ok(Ok(watcher)) => Root::Watched { identity: found, _watcher: watcher },
-            failed => {
-                if !known {
-                    let problem = match failed {
-                        Ok(Err(error)) => explain(&error),
-                        _ => "the system's watcher failed".to_owned(),
-                    };
-                    let folder = self.path.display();
-                    tracing::warn!(%folder, "cannot watch the folder, scanning it every few seconds: {problem}");
-                }
-                self.next_watch = Instant::now() + RESCAN_INTERVAL;
-                Root::Unwatched { identity: found }
+        let problem = match watcher {
+            Ok(Ok(watcher)) => {
+                self.watcher = Some(watcher);
+                return;
             }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "the system's watcher failed".to_owned(),
         };
-        !known
-    }
-}
-
-fn explain(error: &notify::Error) -> String {
-    const TOO_MANY_OPEN_FILES: i32 = 24;
-    match &error.kind {
-        notify::ErrorKind::Io(error) if error.raw_os_error() == Some(TOO_MANY_OPEN_FILES) => {
-            "the system allows no more watchers; raise fs.inotify.max_user_instances".to_owned()
+        self.watcher = None;
+        if is_other {
+            let folder = self.path.display();
+            tracing::warn!(
+                %folder,
+                "cannot watch the folder, scanning it every few seconds: {problem}. On Linux, fs.inotify.max_user_watches and max_user_instances limit what can be watched"
+            );
         }
-        notify::ErrorKind::MaxFilesWatch => {
-            "the system allows no more watches; raise fs.inotify.max_user_watches".to_owned()
-        }
-        _ => error.to_string(),
     }
 }
 

@@ -1,24 +1,19 @@
-//! Files below a folder, or one file.
-//!
-//! - `walk`: finds the document files of a folder;
-//! - `changes`: decides when to scan the folder again.
+//! Files below a folder, or one file; `changes` decides when to scan the folder again.
 
 #![allow(clippy::disallowed_methods, reason = "it reports how long it took")]
 
 mod changes;
-mod walk;
 
-use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 
-use self::changes::{Changes, Scan};
+use self::changes::Changes;
 use super::{Item, Listing, Provider, ProviderError};
-use crate::format::{Contents, Input, Reading, Sink, Stop};
+use crate::format::{Contents, Fault, Formats, Input, Reading, Sink, Stop};
 
 #[derive(Debug, Clone)]
 pub struct Limits {
@@ -40,8 +35,8 @@ pub struct Folder {
     /// Tribune's own files, if they are below the folder: changes there are ignored.
     ignored: Option<PathBuf>,
     changes: tokio::sync::Mutex<Option<Changes>>,
-    /// The last scan, until `changed` has used it.
-    scan: Mutex<Option<Scan>>,
+    /// The duration of the last scan.
+    scan_ms: AtomicU64,
 }
 
 impl Folder {
@@ -52,7 +47,7 @@ impl Folder {
             limits,
             ignored: None,
             changes: tokio::sync::Mutex::default(),
-            scan: Mutex::default(),
+            scan_ms: AtomicU64::new(0),
         }
     }
 
@@ -84,10 +79,6 @@ impl Folder {
         }
         self.path.join(key)
     }
-
-    fn scan(&self) -> MutexGuard<'_, Option<Scan>> {
-        self.scan.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 #[async_trait]
@@ -107,12 +98,8 @@ impl Provider for Folder {
             // An unreadable folder must not look like an empty one.
             return Err(ProviderError::Failed { doing: "reading the folder".to_owned(), cause: Box::new(error) });
         }
-        let listing = walk::walk(&self.path, &self.reading.formats);
-        let mut found = DefaultHasher::new();
-        for item in &listing.items {
-            (&item.key, &item.fingerprint).hash(&mut found);
-        }
-        *self.scan() = Some(Scan { took: started.elapsed(), found: found.finish() });
+        let listing = walk(&self.path, &self.reading.formats);
+        self.scan_ms.store(started.elapsed().as_millis() as u64, Ordering::Relaxed);
         Ok(listing)
     }
 
@@ -136,10 +123,7 @@ impl Provider for Folder {
         let mut changes = self.changes.lock().await;
         let changes = changes
             .get_or_insert_with(|| Changes::new(&self.path, self.ignored.as_deref(), self.reading.formats.clone()));
-        if let Some(scan) = self.scan().take() {
-            changes.scanned(scan);
-        }
-        changes.next().await;
+        changes.next(Duration::from_millis(self.scan_ms.load(Ordering::Relaxed))).await;
     }
 
     fn origin(&self) -> Option<String> {
@@ -153,4 +137,79 @@ impl Provider for Folder {
         let path = self.path.display();
         Some(format!("{path} does not exist; correct `path` in the configuration or create the folder"))
     }
+}
+
+/// Every document file below `root`, in a fixed order. Hidden files and folders are skipped; links are reported and
+/// not followed, because they can lead anywhere.
+fn walk(root: &Path, formats: &Formats) -> Listing {
+    let mut found = Listing::default();
+    let hidden = |entry: &walkdir::DirEntry| {
+        entry.depth() > 0 && entry.file_name().to_str().is_some_and(|name| name.starts_with('.'))
+    };
+    let relative_to_root = |path: &Path| -> Option<String> {
+        let relative = path.strip_prefix(root).ok()?;
+        if relative.as_os_str().is_empty() {
+            return path.file_name()?.to_str().map(str::to_owned);
+        }
+        let parts: Option<Vec<&str>> = relative.iter().map(|part| part.to_str()).collect();
+        Some(parts?.join("/"))
+    };
+    let fault = |path: &Path, problem: String| Fault {
+        file: relative_to_root(path).unwrap_or_else(|| path.to_string_lossy().into_owned()),
+        line: None,
+        problem,
+        skipped: true,
+    };
+    let entries = walkdir::WalkDir::new(root).sort_by_file_name().into_iter();
+    for entry in entries.filter_entry(|entry| !hidden(entry)) {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                let problem = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
+                let path = error.path().unwrap_or(root);
+                found.unreachable.push(fault(path, format!("cannot be read: {problem}")));
+                continue;
+            }
+        };
+        let path = entry.path();
+        let is_link = entry.path_is_symlink() && entry.depth() > 0;
+        let is_document = formats.find(path).is_some();
+        if is_link && (is_document || path.is_dir()) {
+            let problem = match path.is_dir() {
+                true => "is a link to a folder; only real folders are read",
+                false => "is a link; only real files are indexed",
+            };
+            found.excluded.push(fault(path, problem.to_owned()));
+            continue;
+        }
+        if !is_document {
+            continue;
+        }
+        match (fs::metadata(path), relative_to_root(path)) {
+            (Err(error), _) => found.unreachable.push(fault(path, format!("cannot be read: {error}"))),
+            (Ok(metadata), _) if !metadata.is_file() => {}
+            (Ok(_), None) => found.excluded.push(fault(path, "its name is not UTF-8".to_owned())),
+            (Ok(metadata), Some(key)) => {
+                found.items.push(Item { key, fingerprint: fingerprint(&metadata), bytes: metadata.len() });
+            }
+        }
+    }
+    found
+}
+
+/// Changes with the file, without opening it. Inode and change time detect a replacement of the same size and date.
+fn fingerprint(metadata: &Metadata) -> String {
+    let modified_ns = metadata
+        .modified()
+        .ok()
+        .and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok())
+        .map_or(0, |age| age.as_nanos());
+    #[cfg(unix)]
+    let identity = {
+        use std::os::unix::fs::MetadataExt;
+        format!("-{}-{}.{}", metadata.ino(), metadata.ctime(), metadata.ctime_nsec())
+    };
+    #[cfg(not(unix))]
+    let identity = "";
+    format!("{}-{modified_ns}{identity}", metadata.len())
 }

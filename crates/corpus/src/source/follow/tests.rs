@@ -78,7 +78,7 @@ fn listen() -> (Listener, mpsc::Receiver<String>) {
             Event::Indexed(report, _) => format!("indexed {}", report.documents),
             Event::Embedding(state) if state.done == 0 => format!("embedding {}", state.total),
             Event::Embedded(report) => format!("embedded {}", report.embedded),
-            Event::Failed(problem) | Event::EmbeddingFailed(problem) => problem.to_owned(),
+            Event::Failed(problem) => problem.to_owned(),
             _ => return,
         };
         drop(lines.send(line));

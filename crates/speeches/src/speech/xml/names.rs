@@ -1,9 +1,20 @@
-//! Names of speakers.
+//! The values of elements, and the names of speakers in them.
 
-use super::elements::Values;
+use std::collections::BTreeMap;
 
 /// The name as `<name role="display">` shows it: `Senator CHRIS EVANS`. That of `<name>` is `Evans, Sen Christopher`.
 pub(super) const DISPLAYED: &str = "name display";
+
+/// Values by the names of their elements.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Values(pub(super) BTreeMap<String, String>);
+
+impl Values {
+    /// Empty if it is not known.
+    pub(super) fn get(&self, name: &str) -> &str {
+        self.0.get(name).map_or("", String::as_str)
+    }
+}
 
 /// A speaker, by the values in `<talker>`.
 impl Values {

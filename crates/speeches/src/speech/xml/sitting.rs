@@ -3,17 +3,11 @@
 use serde_json::Value;
 use tribune_core::JsonObject;
 
-use super::elements::Values;
+use super::names::Values;
 use super::talk::Turn;
 
-/// A debate or subdebate.
-pub(super) struct Heading {
-    pub(super) depth: usize,
-    pub(super) values: Values,
-}
-
 /// The fields of a turn, under the names of speeches. `session` has the values of the transcript's header.
-pub(super) fn fields(session: &Values, headings: &[Heading], turn: &Turn, venue: &str, is_senate: bool) -> JsonObject {
+pub(super) fn fields(session: &Values, headings: &[Values], turn: &Turn, venue: &str, is_senate: bool) -> JsonObject {
     let mut fields = JsonObject::new();
     let mut put = |name: &str, value: &str| {
         if !value.is_empty() {
@@ -41,14 +35,14 @@ pub(super) fn fields(session: &Values, headings: &[Heading], turn: &Turn, venue:
     let seat = if is_senate { "state" } else { "electorate" };
     put(seat, talker.get("electorate"));
 
-    let titles = headings.iter().map(|heading| heading.values.get("title"));
+    let titles = headings.iter().map(|heading| heading.get("title"));
     let titles: Vec<&str> = titles.filter(|title| !title.is_empty()).collect();
     put("title", titles.get(1).or(titles.first()).unwrap_or(&""));
     put("section", &titles.join(" › "));
     for (name, title) in ["debate", "subdebate", "subdebate_2", "subdebate_3"].iter().zip(&titles) {
         put(name, title);
     }
-    let nearest = std::iter::once(talker).chain(headings.iter().rev().map(|heading| &heading.values));
+    let nearest = std::iter::once(talker).chain(headings.iter().rev());
     let page = nearest.map(|values| values.get("page.no")).find(|page| !page.is_empty());
     if let Some(page) = page {
         let page = page.parse::<u64>().map_or_else(|_| Value::from(page), Value::from);

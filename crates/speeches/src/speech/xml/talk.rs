@@ -3,11 +3,12 @@
 //! The speaker's own words are plain paragraphs, before and after an interruption. Interjections stay in place, as
 //! paragraphs that begin with a name: `Mr Yarrowby: What about the keepers?`
 
-use super::elements::Values;
+use super::names::Values;
 
 /// The kind of a turn, from an element or from a name marked in the text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Kind {
+    #[default]
     Speech,
     Question,
     Answer,
@@ -18,16 +19,23 @@ pub(super) enum Kind {
     Noted,
 }
 
+/// The elements of turns.
+const ELEMENTS: [(&str, Kind); 5] = [
+    ("speech", Kind::Speech),
+    ("question", Kind::Question),
+    ("answer", Kind::Answer),
+    ("interjection", Kind::Interjection),
+    ("continue", Kind::Continuation),
+];
+
 impl Kind {
     pub(super) fn of_element(name: &str) -> Option<Self> {
-        Some(match name {
-            "speech" => Self::Speech,
-            "question" => Self::Question,
-            "answer" => Self::Answer,
-            "interjection" => Self::Interjection,
-            "continue" => Self::Continuation,
-            _ => return None,
-        })
+        ELEMENTS.iter().find(|(element, _)| *element == name).map(|(_, kind)| *kind)
+    }
+
+    /// The element's name, which is also the name of the kind of document.
+    pub(super) fn name(self) -> &'static str {
+        ELEMENTS.iter().find(|(_, kind)| *kind == self).map_or("", |(element, _)| *element)
     }
 
     /// The kind by the class of a name in the text, since 2011: `HPS-MemberSpeech`, `HPS-OfficeInterjecting`.
@@ -49,20 +57,10 @@ impl Kind {
     pub(super) const fn stands_alone(self) -> bool {
         matches!(self, Self::Speech | Self::Question | Self::Answer)
     }
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Speech => "speech",
-            Self::Question => "question",
-            Self::Answer => "answer",
-            Self::Interjection | Self::Noted => "interjection",
-            Self::Continuation => "continuation",
-        }
-    }
 }
 
 /// A turn while it is being read.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Turn {
     pub(super) kind: Kind,
     pub(super) talker: Values,
@@ -72,24 +70,11 @@ pub(super) struct Turn {
     pub(super) paragraphs: Vec<String>,
     pub(super) interjections: u64,
     pub(super) bytes: u64,
-    /// Whether the first paragraph, which begins with the name, is still to come.
-    fresh: bool,
+    /// Whether the first paragraph, which begins with the name, has been read.
+    pub(super) begun: bool,
 }
 
 impl Turn {
-    pub(super) fn new(kind: Kind, line: u64, number: u64) -> Self {
-        Self {
-            kind,
-            talker: Values::default(),
-            line,
-            number,
-            paragraphs: Vec::new(),
-            interjections: 0,
-            bytes: 0,
-            fresh: true,
-        }
-    }
-
     fn push(&mut self, text: String, interjection: bool) {
         self.bytes += text.len() as u64 + 2;
         self.interjections += u64::from(interjection);
@@ -98,7 +83,7 @@ impl Turn {
 
     /// Adds a paragraph of this turn.
     pub(super) fn add(&mut self, paragraph: &Paragraph) {
-        let fresh = std::mem::replace(&mut self.fresh, false);
+        let fresh = !std::mem::replace(&mut self.begun, true);
         let Some(mark) = &paragraph.mark else {
             let text = paragraph.words(fresh);
             if !text.is_empty() {
@@ -127,16 +112,16 @@ impl Turn {
     /// Adds a paragraph of a turn nested in this one.
     pub(super) fn add_nested(&mut self, within: &mut Self, paragraph: &Paragraph) {
         if paragraph.mark.is_some() {
-            self.fresh = false;
+            self.begun = true;
             self.add(paragraph);
             return;
         }
-        let fresh = std::mem::replace(&mut within.fresh, false);
+        let fresh = !std::mem::replace(&mut within.begun, true);
         let text = paragraph.words(fresh);
         if text.is_empty() {
             return;
         }
-        self.fresh = false;
+        self.begun = true;
         if within.talker.is_same_person(&self.talker) {
             self.push(text, false);
         } else {

@@ -5,18 +5,23 @@ use quick_xml::escape::resolve_html5_entity;
 use quick_xml::events::{BytesRef, BytesStart, Event};
 use tribune_corpus::format::{Draft, Input, Sink, Stop, too_large};
 
-use super::bytes::Counted;
-use super::elements::{Values, is_block, is_heading, is_value};
-use super::names::DISPLAYED;
-use super::sitting::{self, Heading};
+use super::names::{DISPLAYED, Values};
+use super::sitting;
 use super::talk::{Kind, Mark, Paragraph, Turn, one_line};
-use crate::speech::aliases::Aliases;
-use crate::speech::parliament::SENATE;
+use crate::speech::parliament::{Aliases, SENATE};
 
 /// Real transcripts are about fifteen elements deep.
 const MAX_DEPTH: usize = 100;
 /// Longer titles and names are truncated.
 const MAX_VALUE_BYTES: usize = 2_000;
+
+/// Elements whose text is a value, not speech.
+const VALUES: &str = "date chamber parliament.no session.no period.no title page.no name name.id electorate party role \
+                      time.stamp in.gov first.speech";
+
+/// Elements that begin and end a paragraph.
+const BLOCKS: &str = "para p body talk.start talk.text motion motionnospeech quote list item table tr td th row entry \
+                      li division";
 
 /// An open element.
 struct Open {
@@ -33,9 +38,10 @@ pub(super) struct Transcript<'a> {
     open: Vec<Open>,
     /// The values of the transcript's header.
     session: Values,
-    headings: Vec<Heading>,
+    /// The values of the open debates and subdebates.
+    headings: Vec<Values>,
     /// Open turns: a speech, and an interjection in it.
-    turns: Vec<(usize, Turn)>,
+    turns: Vec<Turn>,
     paragraph: Option<Paragraph>,
     /// The text of the open element, if it is a value and not speech.
     value: String,
@@ -45,12 +51,6 @@ pub(super) struct Transcript<'a> {
     label: String,
     numbered: u64,
     reported_entity: bool,
-}
-
-pub(super) enum End {
-    Complete,
-    /// The line and the problem.
-    Broken(u64, String),
 }
 
 impl<'a> Transcript<'a> {
@@ -72,57 +72,42 @@ impl<'a> Transcript<'a> {
         }
     }
 
-    pub(super) fn read(&mut self, reader: &mut Reader<Counted>) -> Result<End, Stop> {
-        let mut buffer = Vec::new();
-        loop {
-            buffer.clear();
-            let line = reader.get_ref().line;
-            reader.get_mut().allow(self.input.max_document_bytes);
-            let event = match reader.read_event_into(&mut buffer) {
-                Ok(event) => event,
-                Err(error) => {
-                    let problem = format!("is not well-formed XML at byte {} ({error})", reader.error_position());
-                    return Ok(End::Broken(reader.get_ref().line, problem));
+    /// Gives every turn to the sink, and a fault for what cannot be read.
+    pub(super) fn read(mut self, text: &str) -> Result<(), Stop> {
+        let mut reader = Reader::from_str(text);
+        reader.config_mut().expand_empty_elements = true;
+        // The line on which an event begins, and the byte up to which lines are counted.
+        let (mut line, mut counted) = (1, 0);
+        let broken = loop {
+            let position = (reader.buffer_position() as usize).min(text.len());
+            line += text.as_bytes()[counted..position].iter().filter(|byte| **byte == b'\n').count() as u64;
+            counted = position;
+            match reader.read_event() {
+                Ok(Event::Start(_)) if self.open.len() >= MAX_DEPTH => {
+                    break format!("has elements more than {MAX_DEPTH} deep");
                 }
-            };
-            match event {
-                Event::Start(start) => {
-                    if self.open.len() >= MAX_DEPTH {
-                        let problem = format!("has elements more than {MAX_DEPTH} deep");
-                        return Ok(End::Broken(line, problem));
-                    }
-                    self.start(&start, line);
-                }
-                Event::End(_) => self.end()?,
-                Event::Text(text) => self.text(&text.xml10_content()),
-                Event::CData(text) => self.text(&text.xml10_content()),
-                Event::GeneralRef(reference) => self.reference(&reference, line),
-                Event::Eof => return Ok(self.end_of_file(line)),
+                Ok(Event::Start(start)) => self.start(&start, line),
+                Ok(Event::End(_)) => self.end()?,
+                Ok(Event::Text(text)) => self.text(&text.xml10_content()),
+                Ok(Event::CData(text)) => self.text(&text.xml10_content()),
+                Ok(Event::GeneralRef(reference)) => self.reference(&reference, line),
                 // Entities declared by a document type are ignored.
-                Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) | Event::Empty(_) => {}
+                Ok(Event::Comment(_) | Event::Decl(_) | Event::PI(_) | Event::DocType(_) | Event::Empty(_)) => {}
+                Ok(Event::Eof) => match self.open.last() {
+                    Some(open) => break format!("ends in the middle: <{}> is never closed", open.name),
+                    None if self.numbered == 0 => {
+                        let problem = "holds no <speech>, <question> or <answer>: it is not a Hansard transcript";
+                        self.sink.fault(None, true, problem.to_owned());
+                        return Ok(());
+                    }
+                    None => return Ok(()),
+                },
+                Err(error) => break format!("is not well-formed XML at byte {} ({error})", reader.error_position()),
             }
-        }
-    }
-
-    fn end_of_file(&self, line: u64) -> End {
-        match self.open.last() {
-            Some(open) => End::Broken(line, format!("ends in the middle: <{}> is never closed", open.name)),
-            None => End::Complete,
-        }
-    }
-
-    pub(super) fn finish(self, end: End) {
-        match end {
-            End::Broken(line, problem) => {
-                let problem = format!("{problem}; everything before that was read, the rest was not");
-                self.sink.fault(Some(line), true, problem);
-            }
-            End::Complete if self.numbered == 0 => {
-                let problem = "holds no <speech>, <question> or <answer>: it is not a Hansard transcript";
-                self.sink.fault(None, true, problem.to_owned());
-            }
-            End::Complete => {}
-        }
+        };
+        let problem = format!("{broken}; everything before that was read, the rest was not");
+        self.sink.fault(Some(line), true, problem);
+        Ok(())
     }
 
     fn start(&mut self, start: &BytesStart<'_>, line: u64) {
@@ -134,13 +119,12 @@ impl<'a> Transcript<'a> {
         if is_value(&name) {
             self.value.clear();
         }
-        let depth = self.open.len();
         if let Some(kind) = Kind::of_element(&name) {
             self.flush();
             self.numbered += u64::from(kind.stands_alone());
-            self.turns.push((depth, Turn::new(kind, line, self.numbered)));
+            self.turns.push(Turn { kind, line, number: self.numbered, ..Turn::default() });
         } else if is_heading(&name) {
-            self.headings.push(Heading { depth, values: Values::default() });
+            self.headings.push(Values::default());
         } else if is_block(&name) {
             self.flush();
         }
@@ -161,27 +145,19 @@ impl<'a> Transcript<'a> {
         let Some(open) = self.open.pop() else {
             return Ok(());
         };
-        let depth = self.open.len();
         match open.name.as_str() {
             "span" => self.read_mark(&open),
             "a" => self.href.clear(),
             name if is_block(name) => self.flush(),
+            name if is_heading(name) => drop(self.headings.pop()),
+            name if is_value(name) => self.store_value(&open),
             _ => {}
         }
-        if is_value(&open.name) {
-            self.store_value(&open);
-        }
-        if self.turns.last().is_some_and(|(at, _)| *at == depth)
-            && let Some((_, turn)) = {
-                self.flush();
-                self.turns.pop()
-            }
+        if Kind::of_element(&open.name).is_some()
+            && let Some(turn) = self.turns.pop()
             && turn.kind.stands_alone()
         {
             self.emit(turn)?;
-        }
-        if self.headings.last().is_some_and(|heading| heading.depth == depth) {
-            self.headings.pop();
         }
         Ok(())
     }
@@ -241,7 +217,7 @@ impl<'a> Transcript<'a> {
             }
             return;
         }
-        let (Some(mark), Some((_, turn))) = (&mut paragraph.mark, self.turns.last_mut()) else {
+        let (Some(mark), Some(turn)) = (&mut paragraph.mark, self.turns.last_mut()) else {
             return;
         };
         let value = match span.class.as_str() {
@@ -266,10 +242,10 @@ impl<'a> Transcript<'a> {
         let Some((last, outer)) = self.turns.split_last_mut() else {
             return;
         };
-        if last.1.kind.stands_alone() {
-            last.1.add(&paragraph);
-        } else if let Some((_, whole)) = outer.iter_mut().rev().find(|(_, turn)| turn.kind.stands_alone()) {
-            whole.add_nested(&mut last.1, &paragraph);
+        if last.kind.stands_alone() {
+            last.add(&paragraph);
+        } else if let Some(whole) = outer.iter_mut().rev().find(|turn| turn.kind.stands_alone()) {
+            whole.add_nested(last, &paragraph);
         }
     }
 
@@ -279,8 +255,8 @@ impl<'a> Transcript<'a> {
         let parent = self.open.last().map_or("", |parent| parent.name.as_str());
         let values = match parent {
             "session.header" => Some(&mut self.session),
-            "debateinfo" | "subdebateinfo" => self.headings.last_mut().map(|heading| &mut heading.values),
-            "talker" => self.turns.last_mut().map(|(_, turn)| &mut turn.talker),
+            "debateinfo" | "subdebateinfo" => self.headings.last_mut(),
+            "talker" => self.turns.last_mut().map(|turn| &mut turn.talker),
             _ => None,
         };
         if let Some(values) = values.filter(|_| !value.is_empty()) {
@@ -324,4 +300,16 @@ impl<'a> Transcript<'a> {
             ""
         }
     }
+}
+
+fn is_heading(name: &str) -> bool {
+    name == "debate" || (name.starts_with("subdebate.") && name != "subdebate.text")
+}
+
+fn is_value(name: &str) -> bool {
+    VALUES.split(' ').any(|value| value == name)
+}
+
+fn is_block(name: &str) -> bool {
+    BLOCKS.split(' ').any(|block| block == name) || Kind::of_element(name).is_some()
 }

@@ -60,16 +60,16 @@ async fn replaced_folder_is_watched_again() {
     let dir = tempfile::tempdir().expect("a folder");
     let docs = dir.path().join("docs");
     let mut changes = Changes::new(&docs, None, Formats::default());
-    assert!(changes.look().await && matches!(changes.root, Root::Gone), "gone, and reported once");
-    assert!(!changes.look().await);
+    assert!(changes.check().await && changes.found == Some(None), "gone, and reported once");
+    assert!(!changes.check().await);
     std::fs::create_dir(&docs).expect("made");
-    assert!(changes.look().await && matches!(changes.root, Root::Watched { .. }));
-    assert!(!changes.look().await, "nothing new");
+    assert!(changes.check().await && changes.watcher.is_some());
+    assert!(!changes.check().await, "nothing new");
     std::fs::rename(&docs, dir.path().join("away")).expect("moved");
     std::fs::create_dir(&docs).expect("made again");
-    assert!(changes.look().await, "the same name and another folder");
+    assert!(changes.check().await, "the same name and another folder");
     changes.signal.lost.store(true, Ordering::Release);
-    assert!(changes.look().await, "made again after a loss");
+    assert!(changes.check().await, "made again after a loss");
     std::fs::write(docs.join("a.md"), "alpha").expect("written");
     wait_for_event(&changes).await;
 }
@@ -92,7 +92,7 @@ async fn watcher_reports_every_kind_of_change() {
     let docs = dir.path().join("docs");
     fs::create_dir(&docs).expect("made");
     let mut changes = Changes::new(&docs, None, Formats::default());
-    assert!(changes.look().await);
+    assert!(changes.check().await);
     let actions: [(&str, &dyn Fn() -> std::io::Result<()>); 7] = [
         ("a new file", &|| fs::write(docs.join("a.md"), "alpha")),
         ("new contents", &|| fs::write(docs.join("a.md"), "bravo")),

@@ -14,8 +14,7 @@ use anyhow::{Context, bail};
 use serde_json::{Value, json};
 use tribune_core::wire::object;
 use tribune_core::{CallContext, DocumentId, Principal, Source};
-use tribune_corpus::DocumentsSource;
-use tribune_corpus::embedding::EmbeddingError;
+use tribune_corpus::{DocumentsSource, IndexError};
 use tribune_server::{Profile, Service};
 
 use self::list::{Question, read};
@@ -63,7 +62,7 @@ pub fn run(common: &Common, args: &Eval, file: &Path) -> anyhow::Result<ExitCode
 fn build_vectors(corpus: &DocumentsSource, may_build: bool) -> anyhow::Result<Option<String>> {
     if may_build {
         match embed_with_progress(corpus, &Progress::start()) {
-            Ok(_) | Err(EmbeddingError::Busy(_)) => {}
+            Ok(_) | Err(IndexError::Busy(_)) => {}
             Err(error) => return Err(error.into()),
         }
     }
