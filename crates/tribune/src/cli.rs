@@ -165,8 +165,8 @@ pub struct Audit {
     pub user: Option<String>,
 
     /// How many entries at most: the newest ones
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=1000).map(|limit| limit as usize))]
-    pub limit: usize,
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub limit: u16,
 
     /// Print one JSON object a line
     #[arg(long)]

@@ -27,7 +27,7 @@ pub fn run(common: &Common, args: &Audit) -> anyhow::Result<ExitCode> {
     let filter = AuditFilter { since, who: args.user.clone() };
     let store = compose::store(&config)?;
     let entries = runtime()?.block_on(async {
-        let entries = store.audit().list(&filter, args.limit).await;
+        let entries = store.audit().list(&filter, args.limit.into()).await;
         store.close().await;
         entries
     })?;
