@@ -234,6 +234,7 @@ async function checkMany(browser, view) {
 async function checkWithoutScripts(browser, view) {
   const context = await browser.newContext({ viewport: view, colorScheme: view.scheme, javaScriptEnabled: false });
   const tab = await context.newPage();
+  await tab.goto(plan.signIn);
   for (const { name, path, seen = [], status = 200 } of plan.pages) {
     await check(`${view.name} ${name}: reads without scripts`, async () => {
       const response = await tab.goto(address(path));

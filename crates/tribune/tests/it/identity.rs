@@ -135,7 +135,7 @@ fn public_listener_allows_reads_and_warns() {
     let server = TestServer::builder().documents(&sample()).tables("[store]").arg("--listen").arg("0.0.0.0:0").start();
     assert_eq!(Person::stranger(&server).tools(), ["search", "fetch", "find_related"]);
     wait_for("the log", || server.log().contains("can read shared data, and nothing else"));
-    assert_eq!(Person::new(&server, "ann").tools().len(), 8);
+    assert_eq!(Person::new(&server, "ann").tools().len(), 9);
 }
 
 #[test]
@@ -159,7 +159,7 @@ fn required_auth_refuses_anonymous_callers() {
     assert_eq!(server.get("/healthz", &[]).status, 200);
     let ann = Person::new(&server, "ann");
     assert_eq!(ann.get("/data/docs:beans.md").status, 200);
-    assert_eq!(ann.tools().len(), 8);
+    assert_eq!(ann.tools().len(), 9);
     assert!(!server.log().contains("anyone who reaches"), "{}", server.log());
 }
 

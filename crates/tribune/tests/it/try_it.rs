@@ -28,7 +28,10 @@ fn send(server: &TestServer, path: &str, cookie: Option<&str>, body: &str) -> An
 
 /// Opens a page as the local user.
 fn open(server: &TestServer, path: &str) -> Answer {
-    let (authorization, secret) = server.local_header();
+    open_with(server, path, server.local_header())
+}
+
+fn open_with(server: &TestServer, path: &str, (authorization, secret): (&str, String)) -> Answer {
     let page = server.get(path, &[HTML, (authorization, &secret)]);
     assert_eq!(page.status, 200, "{path}: {}", page.body);
     page
@@ -84,7 +87,9 @@ fn every_tool_has_a_try_page() {
     let mut tried = 0;
     for profile in ["default", "research", "full", "docs", "hansard", "tasks", "market", "reports"] {
         assert!(unescaped(&list.body).contains(&format!("href=\"/try/{profile}\"")), "{profile}");
-        let tools = server.modern(&format!("/mcp/{profile}"), "tools/list", json!({})).json();
+        let (authorization, secret) = server.local_header();
+        let who = [(authorization, secret.as_str())];
+        let tools = server.modern_with(&format!("/mcp/{profile}"), "tools/list", json!({}), &who).json();
         let tools = tools["result"]["tools"].as_array().expect("tools").clone();
         assert!(!tools.is_empty(), "{profile}");
         let page = unescaped(&open(&server, &format!("/try/{profile}")).body);
@@ -394,7 +399,8 @@ fn try_page_uses_public_address() {
         .server("public_url = \"https://tribune.example.org/t\"")
         .tables("[store]\n[profiles.chosen]\ntools = [\"search\"]\nhosts = [\"tribune.example.org\"]")
         .start();
-    let list = unescaped(&open(&server, "/try").body);
+    let bearer = format!("Bearer {}", token(&server, "ann"));
+    let list = unescaped(&open_with(&server, "/try", ("authorization", bearer.clone())).body);
     for part in [
         "href=\"/t/try/default/fetch\"",
         "href=\"/t/assets/try.css\"",
@@ -404,14 +410,13 @@ fn try_page_uses_public_address() {
     ] {
         assert!(list.contains(part), "{part}: {list}");
     }
-    let page = open(&server, "/try/default/search?query=beans");
+    let page = open_with(&server, "/try/default/search?query=beans", ("authorization", bearer.clone()));
     let link = "https://tribune.example.org/t/try/default/search?query=beans";
     assert_eq!(element(&page, "link").as_deref(), Some(link));
     let shown = unescaped(&page.body);
     assert!(shown.contains("<a href=\"/t/data/docs:beans.md\">"), "{shown}");
     assert!(shown.contains("action=\"/t/try/default/search#answer\""), "{shown}");
     // A form from a page under the public name.
-    let bearer = format!("Bearer {}", token(&server, "ann"));
     let headers = [FORM, HTML, ("origin", "https://tribune.example.org"), ("authorization", bearer.as_str())];
     let done = server.post("/try/default/add_task", &headers, "title=x&confirm=yes");
     assert_eq!(raw(&done)["result"]["structuredContent"]["title"], "x");
