@@ -2,6 +2,7 @@
 //! and endpoints for operators. The only crate that knows rmcp and axum.
 //!
 //! In reading order; a module depends only on those above it:
+//! - `local_proof`: how the person at this machine is known;
 //! - [`settings`]: what can be configured, with its defaults;
 //! - `address`: host names of requests;
 //! - [`connect`]: what to paste into each host;
@@ -26,6 +27,7 @@ pub mod audit;
 pub mod connect;
 pub mod contract;
 pub mod identity;
+mod local_proof;
 pub mod mcp;
 mod metrics;
 mod ops;
@@ -39,6 +41,7 @@ pub mod settings;
 mod sign_in;
 pub mod supervisor;
 
+pub use local_proof::LocalProof;
 pub use mcp::stdio::serve_stdio;
 pub use metrics::METRICS;
 pub use router::{router, serve};

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::identity::LocalProof;
+use crate::local_proof::LocalProof;
 
 #[derive(Debug, Clone)]
 pub struct Settings {

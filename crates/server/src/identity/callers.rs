@@ -11,9 +11,9 @@ use tribune_core::{Links, Principal, Scope, Scopes, UserId};
 use tribune_oauth::sha256;
 
 use super::accounts::{Accounts, Identity, challenge};
-use super::local::LocalProof;
 use super::needs::{Need, need};
 use super::session::Cookie;
+use crate::local_proof::LocalProof;
 use crate::response::page::SignInPage;
 use crate::response::{Refusal, page, rpc};
 use crate::sender;

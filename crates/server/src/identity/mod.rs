@@ -8,13 +8,12 @@
 //! - `needs`: what a caller needs for each path;
 //! - `callers`: from a request to its caller;
 //! - `accounts`: whom tokens and sessions stand for; `tokens`: API tokens; `attempts`: how often a sign-in may fail;
-//! - `local`: the person at this machine; `session`: cookies of browsers that have signed in.
+//! - `session`: cookies of browsers that have signed in.
 
 mod accounts;
 mod attempts;
 mod callers;
 mod guard;
-mod local;
 mod needs;
 mod session;
 mod tokens;
@@ -22,7 +21,6 @@ mod tokens;
 pub use accounts::{Accounts, Identity, SignIn};
 pub use callers::Caller;
 pub use guard::Guard;
-pub use local::LocalProof;
 pub use tokens::{NewToken, TokenUse, new_token};
 
 pub(crate) use accounts::{challenge, scopes_of};

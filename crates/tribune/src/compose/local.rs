@@ -6,8 +6,8 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt 
 use std::path::Path;
 
 use anyhow::{Context, bail};
+use tribune_server::LocalProof;
 use tribune_server::connect::Reach;
-use tribune_server::identity::LocalProof;
 
 const FILE: &str = "local-secret";
 
