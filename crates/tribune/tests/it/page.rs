@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::clients::{node, run};
 use crate::model::{Model, ModelRequest, Reply, calls, says};
+use crate::oauth;
 use crate::people::token;
 use crate::support::{TestServer, root, sample};
 
@@ -96,4 +97,11 @@ fn browser_sign_in_reports_missing_model() {
     let token = token(&closed, "ann");
     let folder = folder.display().to_string();
     check("states.spec.mjs", &[&folder, &closed.url, &token, "ann", &without_model.url, &without_model.sign_in]);
+}
+
+#[test]
+fn browser_signs_in_and_decides() {
+    let server = oauth::issuing("required = true");
+    let folder = screenshots("sign-in");
+    check("sign-in.spec.mjs", &[&folder.display().to_string(), &server.url, "ann", oauth::PASSWORD]);
 }
