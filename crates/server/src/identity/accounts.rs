@@ -191,7 +191,7 @@ impl Accounts {
 
     /// The user of a name and a password. The error says that both are wrong, or to wait.
     pub(crate) async fn check_password(&self, name: &str, password: String) -> Result<User> {
-        let wrong = || Error::forbidden("This name and password do not belong together.");
+        let wrong = || Error::forbidden("Wrong name or password.");
         let wait = || Error::unavailable("Too many attempts. Wait a minute, then try again.");
         if !self.attempts.may_try(name, self.clock.monotonic()) {
             return Err(wait());
