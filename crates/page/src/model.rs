@@ -5,6 +5,7 @@
 
 use jiff::Timestamp;
 use jiff::civil::Date;
+use serde::Deserialize;
 
 /// Turns the id of a document into the address of its page.
 pub type Hrefs<'a> = &'a dyn Fn(&str) -> String;
@@ -47,7 +48,7 @@ pub enum TextFormat {
 }
 
 /// A link to another document.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Neighbour {
     /// The document's id.
     pub id: String,
@@ -57,7 +58,8 @@ pub struct Neighbour {
 }
 
 /// Figures, charts and tables about one thing: a market, a report, a task.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default, bound(deserialize = "'de: 'static"))]
 pub struct Board {
     /// What it is about: `BTC/USDT`, a task's title. Replaces the document's title on the page.
     pub title: String,
@@ -77,16 +79,18 @@ pub struct Board {
 }
 
 /// A short label for the whole or a part.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Badge {
     pub label: String,
+    #[serde(default)]
     pub tone: Tone,
     /// An explanation of the label.
     pub meaning: Option<String>,
 }
 
 /// The tone of a value; never shown by colour alone.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Tone {
     #[default]
     Plain,
@@ -101,7 +105,7 @@ pub enum Tone {
 }
 
 /// The main figure.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Headline {
     pub label: String,
     pub value: Amount,
@@ -115,14 +119,15 @@ pub struct Headline {
 }
 
 /// An exact decimal (`-1234.50`), whose digits pages group, or words.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 pub struct Amount {
     pub text: String,
     pub unit: Option<String>,
 }
 
 /// One named value.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default)]
 pub struct Figure {
     pub label: String,
     /// `None` if it is unknown; `note` then says why.
@@ -132,7 +137,7 @@ pub struct Figure {
 }
 
 /// One part of a board, updated as a whole while the page is live.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
 pub struct Panel {
     /// Identifies the panel within its board across updates; part of an HTML id.
     pub key: &'static str,
@@ -143,14 +148,16 @@ pub struct Panel {
     pub content: Content,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Width {
     #[default]
     Half,
     Whole,
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Content {
     Figures(Vec<Figure>),
     Table(Table),
@@ -166,20 +173,23 @@ pub enum Content {
 }
 
 /// Rows of the same kind.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default)]
 pub struct Table {
     pub columns: Vec<Column>,
     pub rows: Vec<Vec<Cell>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default)]
 pub struct Column {
     pub title: String,
     /// Numbers are right-aligned.
     pub is_number: bool,
 }
 
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default)]
 pub struct Cell {
     pub text: String,
     pub tone: Tone,
@@ -189,7 +199,8 @@ pub struct Cell {
 }
 
 /// Candles with volume, oldest first.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default)]
 pub struct Candles {
     pub interval: String,
     pub candles: Vec<Candle>,
@@ -199,7 +210,7 @@ pub struct Candles {
     pub price_places: usize,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct Candle {
     pub opened: Timestamp,
     pub open: f64,
@@ -212,7 +223,8 @@ pub struct Candle {
 }
 
 /// Cumulative quantity from the best price outwards, best first.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default)]
 pub struct DepthChart {
     /// `(price, quantity up to it)`.
     pub bids: Vec<(f64, f64)>,
@@ -223,7 +235,8 @@ pub struct DepthChart {
 }
 
 /// Volume by price, lowest first.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default)]
 pub struct ProfileChart {
     pub bins: Vec<ProfileBin>,
     /// The point of control; the value area follows.
@@ -235,7 +248,7 @@ pub struct ProfileChart {
     pub price_places: usize,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize)]
 pub struct ProfileBin {
     pub from: f64,
     pub to: f64,
@@ -243,7 +256,8 @@ pub struct ProfileBin {
 }
 
 /// One or more lines over the same time.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default)]
 pub struct Lines {
     pub unit: String,
     pub places: usize,
@@ -252,7 +266,8 @@ pub struct Lines {
     pub lines: Vec<Line>,
 }
 
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default)]
 pub struct Line {
     pub label: String,
     /// `None` is a gap.
@@ -260,7 +275,8 @@ pub struct Line {
 }
 
 /// The best levels of an order book.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default)]
 pub struct Ladder {
     /// Best first.
     pub bids: Vec<Rung>,
@@ -270,7 +286,8 @@ pub struct Ladder {
     pub quantity_unit: String,
 }
 
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, Clone, PartialEq, Default, Deserialize)]
+#[serde(default)]
 pub struct Rung {
     /// Exact decimals.
     pub price: String,

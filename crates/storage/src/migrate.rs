@@ -10,25 +10,17 @@ struct Migration {
     postgres: &'static str,
 }
 
+macro_rules! migration {
+    ($number:literal) => {
+        Migration {
+            sqlite: include_str!(concat!("../migrations/", $number, ".sqlite.sql")),
+            postgres: include_str!(concat!("../migrations/", $number, ".postgres.sql")),
+        }
+    };
+}
+
 /// In order; the first makes version 1. A released migration never changes.
-const MIGRATIONS: [Migration; 4] = [
-    Migration {
-        sqlite: include_str!("../migrations/0001.sqlite.sql"),
-        postgres: include_str!("../migrations/0001.postgres.sql"),
-    },
-    Migration {
-        sqlite: include_str!("../migrations/0002.sqlite.sql"),
-        postgres: include_str!("../migrations/0002.postgres.sql"),
-    },
-    Migration {
-        sqlite: include_str!("../migrations/0003.sqlite.sql"),
-        postgres: include_str!("../migrations/0003.postgres.sql"),
-    },
-    Migration {
-        sqlite: include_str!("../migrations/0004.sqlite.sql"),
-        postgres: include_str!("../migrations/0004.postgres.sql"),
-    },
-];
+const MIGRATIONS: [Migration; 4] = [migration!("0001"), migration!("0002"), migration!("0003"), migration!("0004")];
 
 const NEWEST: i64 = MIGRATIONS.len() as i64;
 

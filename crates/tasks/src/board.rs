@@ -10,7 +10,7 @@ use tribune_storage::{Priority, Task};
 
 use crate::view;
 
-/// `now` says what is overdue: days are those of UTC, for the server knows no other place.
+/// `now` decides what is overdue, by the day in UTC: the server does not know the user's time zone.
 pub fn board(task: &Task, now: Timestamp) -> Board {
     let description = task.description.as_ref().filter(|text| !text.trim().is_empty());
     let description = description.map(|text| {
@@ -34,16 +34,16 @@ fn is_overdue(task: &Task, today: Date) -> bool {
 
 fn badges(task: &Task, today: Date) -> Vec<Badge> {
     let status = match task.completed_at {
-        Some(_) => badge(view::status(task), Tone::Good, "It is done."),
-        None => badge(view::status(task), Tone::Plain, "It is not done yet."),
+        Some(_) => badge(view::status(task), Tone::Good, "The task is completed."),
+        None => badge(view::status(task), Tone::Plain, "The task is not completed."),
     };
     let (label, tone) = match task.priority {
         Priority::High => ("high priority", Tone::Warning),
         Priority::Medium => ("medium priority", Tone::Plain),
         Priority::Low => ("low priority", Tone::Plain),
     };
-    let priority = badge(label, tone, "How much it matters.");
-    let overdue = badge("overdue", Tone::Bad, "It was due on an earlier day (UTC).");
+    let priority = badge(label, tone, "The task's priority.");
+    let overdue = badge("overdue", Tone::Bad, "The due date has passed (UTC).");
     let overdue = is_overdue(task, today).then_some(overdue);
     [status, priority].into_iter().chain(overdue).collect()
 }
@@ -63,7 +63,7 @@ fn facts(task: &Task, today: Date) -> Vec<Figure> {
             note: days(today, due).filter(|_| task.completed_at.is_none()),
             ..words("Due", due.to_string())
         },
-        None => Figure::unknown("Due", "no day is set"),
+        None => Figure::unknown("Due", "no due date is set"),
     };
     let mut facts = vec![due];
     facts.extend(task.category.clone().map(|category| words("Category", category)));
@@ -74,7 +74,7 @@ fn facts(task: &Task, today: Date) -> Vec<Figure> {
     facts
 }
 
-/// `in 3 days`, `yesterday`; `None` where the days are too many to count.
+/// `in 3 days`, `yesterday`; `None` if the difference overflows.
 fn days(today: Date, due: Date) -> Option<String> {
     let days = today.until(due).ok()?.get_days();
     Some(match days {
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!((done.panels.len(), due(&done).note), (1, None));
         task.due_date = None;
         let free = due(&board(&task, time(NOW)));
-        assert_eq!((free.value, free.note.as_deref()), (None, Some("no day is set")));
+        assert_eq!((free.value, free.note.as_deref()), (None, Some("no due date is set")));
         task.due_date = Some(Date::MIN);
         assert!(!labels(&board(&task, Timestamp::MAX)).contains(&"overdue"), "it is done");
         task.completed_at = None;

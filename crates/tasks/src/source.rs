@@ -23,7 +23,7 @@ use crate::{board, words};
 /// The source's name, and its profile's.
 pub const NAME: &str = "tasks";
 
-/// More tasks than these are not ranked.
+/// The most tasks that are ranked.
 const MAX_CANDIDATES: usize = 500;
 const SNIPPET_CHARS: usize = 200;
 /// How often the database is checked.
@@ -57,9 +57,9 @@ impl TasksSource {
     }
 
     /// The tasks that match, or open tasks if the query has no words.
-    async fn candidates(&self, owner: &UserId, asked: &[String], limit: usize) -> Result<Vec<Task>> {
-        if !asked.is_empty() {
-            return self.tasks.store.find(owner, asked, MAX_CANDIDATES).await;
+    async fn candidates(&self, owner: &UserId, wanted: &[String], limit: usize) -> Result<Vec<Task>> {
+        if !wanted.is_empty() {
+            return self.tasks.store.find(owner, wanted, MAX_CANDIDATES).await;
         }
         let open = TaskFilter { completed: Some(false), ..TaskFilter::default() };
         Ok(self.tasks.store.list(owner, &open, limit, None).await?.tasks)
@@ -107,17 +107,17 @@ impl Source for TasksSource {
         let Some(owner) = cx.owner() else {
             return Ok(Arc::default());
         };
-        let asked = words::asked(&query.text);
-        if asked.is_empty() && !words::means_tasks(&query.text) {
+        let wanted = words::search_words(&query.text);
+        if wanted.is_empty() && !words::means_tasks(&query.text) {
             return Ok(Arc::default());
         }
-        let found = self.candidates(&owner, &asked, query.limit).await?;
+        let found = self.candidates(&owner, &wanted, query.limit).await?;
         let mut hits: Vec<Hit> = found
             .iter()
-            .map(|task| self.hit(task, words::coverage(task, &asked)))
+            .map(|task| self.hit(task, words::coverage(task, &wanted)))
             .filter(|hit| hit.coverage > 0.0)
             .collect();
-        // Stable: of those that hold as much, the newest stays first.
+        // The sort is stable: of equal tasks, the newest stays first.
         hits.sort_by(|a, b| b.coverage.total_cmp(&a.coverage));
         hits.truncate(query.limit);
         Ok(hits.into())
@@ -146,9 +146,9 @@ impl Source for TasksSource {
         SourceFacts {
             name: NAME.to_owned(),
             title: "Your tasks".to_owned(),
-            description: Some("What the user has to do: titles, priorities, due dates, what is done.".to_owned()),
+            description: Some("The user's tasks: titles, priorities, due dates, completion.".to_owned()),
             noun: "tasks".to_owned(),
-            // Differs between users, and descriptions are made once for all of them.
+            // Differs between users, but all share the descriptions.
             documents: None,
             dates: None,
             example_id: Some(format!("{SCHEME}:…")),

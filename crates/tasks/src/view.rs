@@ -7,7 +7,7 @@ use tribune_core::{DocumentId, JsonObject, Links};
 use tribune_storage::Task;
 use uuid::Uuid;
 
-/// What ids begin with.
+/// The scheme of task ids.
 pub const SCHEME: &str = "task";
 
 #[derive(Debug, Serialize)]
@@ -37,18 +37,18 @@ pub fn schema() -> JsonObject {
     let text = |what: &str| json!({"type": "string", "description": what});
     let maybe = |what: &str| json!({"type": ["string", "null"], "description": what});
     object(json!({
-        "id": text("What the other task tools take as `task_id`."),
-        "title": text("What is to be done."),
-        "description": maybe("More about it."),
-        "status": {"type": "string", "enum": ["pending", "completed"], "description": "Whether it is done."},
-        "priority": {"type": "string", "enum": priorities(), "description": "How much it matters."},
-        "category": maybe("What it belongs to."),
-        "tags": {"type": "array", "items": {"type": "string"}, "description": "Its tags."},
-        "due_date": maybe("The day it is due, as YYYY-MM-DD."),
+        "id": text("The id, which the other task tools take as `task_id`."),
+        "title": text("The title."),
+        "description": maybe("Details."),
+        "status": {"type": "string", "enum": ["pending", "completed"], "description": "Whether it is completed."},
+        "priority": {"type": "string", "enum": priorities(), "description": "The priority."},
+        "category": maybe("The category."),
+        "tags": {"type": "array", "items": {"type": "string"}, "description": "The tags."},
+        "due_date": maybe("The due date, as YYYY-MM-DD."),
         "created_at": text("When it was added."),
         "updated_at": text("When it was last changed."),
         "completed_at": maybe("When it was completed."),
-        "url": text("Opens it; cite it."),
+        "url": text("The task's page; cite it."),
     }))
 }
 

@@ -21,15 +21,15 @@ pub struct Cli {
 
 #[derive(Debug, Clone, Args)]
 pub struct Common {
-    /// Configuration file; without one, and without a tribune.toml here, the demo is used
+    /// Configuration file [default: tribune.toml in this folder; without one, the demo]
     #[arg(long, global = true, value_name = "FILE", env = "TRIBUNE_CONFIG")]
     pub config: Option<PathBuf>,
 
-    /// How log lines look, on standard error
+    /// Format of log lines, which go to standard error
     #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text, env = "TRIBUNE_LOG_FORMAT")]
     pub log_format: LogFormat,
 
-    /// What is logged: error, warn, info, debug, trace, or a filter such as `info,tribune_server=debug`
+    /// Log level: error, warn, info, debug, trace, or a filter such as `info,tribune_server=debug`
     #[arg(long, global = true, value_name = "LEVEL", env = "TRIBUNE_LOG")]
     pub log: Option<String>,
 }
@@ -46,7 +46,7 @@ pub enum Command {
     Serve(Serve),
     /// Serve the same tools over standard input and output
     Stdio {
-        /// Which selection of tools to serve
+        /// The profile (sources and tools) to serve
         #[arg(long, default_value = "default")]
         profile: String,
     },
@@ -66,23 +66,23 @@ pub enum Command {
     Fetch(Fetch),
     /// Call any tool with JSON arguments
     Call(Call),
-    /// Measure how well searches find what they should, on your own data or a BEIR dataset
+    /// Measure how well search finds what it should, with your own questions or a BEIR dataset
     Eval(Eval),
     /// Talk to the agent in this terminal
     Chat(Chat),
-    /// API tokens: who may use this server, and as whom
+    /// Create, list and revoke API tokens
     Token {
         #[command(subcommand)]
         verb: TokenVerb,
     },
-    /// People who sign in with a password
+    /// Add, list and remove users who sign in with a password
     User {
         #[command(subcommand)]
         verb: UserVerb,
     },
-    /// Show who called what, and with which outcome
+    /// Show the audit log: who called what, and with which outcome
     Audit(Audit),
-    /// Orders that wait until a person confirms them
+    /// List orders that wait for a confirmation, or confirm one
     Orders {
         #[command(subcommand)]
         verb: Option<OrdersVerb>,
@@ -119,12 +119,19 @@ pub enum OrdersVerb {
 #[derive(Debug, Args)]
 pub struct Serve {
     /// Address and port to listen on [default: the configuration's, or 127.0.0.1:8080]
-    #[arg(long, value_name = "ADDR")]
+    #[arg(long, value_name = "ADDR", value_parser = address)]
     pub listen: Option<SocketAddr>,
 
     /// Serve the fixtures of the MCP conformance suite too
     #[arg(long, hide = true)]
     pub conformance: bool,
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        let port = text.rsplit(':').next().and_then(|port| port.parse::<u16>().ok()).unwrap_or(8080);
+        format!("write an IP address and a port, such as 127.0.0.1:{port}")
+    })
 }
 
 #[derive(Debug, Args)]
@@ -134,10 +141,10 @@ kline) and REST depth snapshots; files may be gzipped. A recording that cannot b
 reason. The replay starts with the first subscription. GET /sim/state shows its progress, POST /sim/faults injects faults.")]
 pub struct Sim {
     /// Address and port to listen on
-    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9330")]
+    #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:9330", value_parser = address)]
     pub listen: SocketAddr,
 
-    /// The same seed gives the same market
+    /// Seed of the simulation; the same seed gives the same market
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "replay")]
     pub seed: u64,
 
@@ -156,26 +163,26 @@ pub struct Sim {
 
 #[derive(Debug, Args)]
 pub struct Audit {
-    /// Only what happened since: 12h, 7d, 2026-11-19 or 2026-11-19T10:00:00Z
+    /// Only entries since then: 12h, 7d, 2026-11-19 or 2026-11-19T10:00:00Z
     #[arg(long, value_name = "WHEN")]
     pub since: Option<String>,
 
-    /// Only the actions of this user; `local` is the user of this machine, `anonymous` nobody
+    /// Only entries of this user; `local` is the user of this machine, `anonymous` is any caller without a token
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
 
-    /// How many entries at most: the newest ones
+    /// The most entries to show; the newest are shown
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub limit: u16,
 
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct Init {
-    /// The folder with your documents; made, with a first note, if it does not exist
+    /// The folder with your documents; created with a first note if it does not exist
     #[arg(default_value = "notes")]
     pub folder: PathBuf,
 
@@ -186,25 +193,25 @@ pub struct Init {
 
 #[derive(Debug, Args)]
 pub struct Index {
-    /// Which sources; all if none is named
+    /// The sources to index [default: all]
     pub sources: Vec<String>,
 
     /// Keep running and update the index after every change
     #[arg(long)]
     pub watch: bool,
 
-    /// Print JSON; with --watch, one line for each update
+    /// Print JSON; with --watch, one line per update
     #[arg(long)]
     pub json: bool,
 }
 
 #[derive(Debug, Args)]
 pub struct Search {
-    /// Words to look for; "exact phrase", field:value and -word work too
+    /// Words to search for; "exact phrase", field:value and -word work too
     #[arg(required = true, num_args = 1.., value_name = "QUERY")]
     pub query: Vec<String>,
 
-    /// How many results at most
+    /// The most results to show
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=50))]
     pub limit: u64,
 
@@ -240,7 +247,7 @@ pub struct Output {
     #[arg(long)]
     pub json: bool,
 
-    /// Which selection of tools to use
+    /// The profile (sources and tools) to use
     #[arg(long, default_value = "default")]
     pub profile: String,
 }
@@ -258,11 +265,11 @@ pub struct Eval {
     #[arg(long, value_name = "FILE")]
     pub queries: Option<PathBuf>,
 
-    /// What ranks by meaning: minilm, static, none, or the folder of a model [default: the configuration's]
+    /// Model for vector search: minilm, static, none, or the folder of a model [default: the configuration's]
     #[arg(long, value_name = "MODEL", conflicts_with = "queries")]
     pub embedder: Option<String>,
 
-    /// Rank by words, by meaning, or by both
+    /// Rank by keyword search (words), by vector search (meaning), or by both
     #[arg(long, value_parser = ["both", "words", "meaning"], default_value = "both", conflicts_with = "queries")]
     pub legs: String,
 
@@ -270,7 +277,7 @@ pub struct Eval {
     #[arg(long, value_name = "SPEC", conflicts_with = "queries")]
     pub against: Option<String>,
 
-    /// Which judgements: qrels/SPLIT.tsv
+    /// The judgements to use: qrels/SPLIT.tsv
     #[arg(long, default_value = "test", conflicts_with = "queries")]
     pub split: String,
 
@@ -278,7 +285,7 @@ pub struct Eval {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub limit_queries: Option<u64>,
 
-    /// Write what became of each query, one JSON object a line
+    /// Write the result of each query, one JSON object per line
     #[arg(long, value_name = "FILE")]
     pub per_query: Option<PathBuf>,
 
@@ -290,11 +297,11 @@ pub struct Eval {
     #[arg(long, value_name = "NDCG", value_parser = fraction)]
     pub floor: Option<f64>,
 
-    /// Seed of the resampling that says how sure a comparison is
+    /// Seed of the bootstrap samples from which a comparison gets its interval and p
     #[arg(long, default_value_t = 1, conflicts_with = "queries")]
     pub seed: u64,
 
-    /// Make the dataset's index and vectors anew
+    /// Rebuild the dataset's index and vectors
     #[arg(long, conflicts_with = "queries")]
     pub fresh: bool,
 
@@ -321,26 +328,26 @@ impl Eval {
 fn fraction(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(value) if (0.0..=1.0).contains(&value) => Ok(value),
-        _ => Err("it lies between 0 and 1, such as 0.8".to_owned()),
+        _ => Err("write a number between 0 and 1, such as 0.8".to_owned()),
     }
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = CHAT_EXAMPLES)]
 pub struct Chat {
-    /// One message; without it, a conversation until Ctrl-D
+    /// One message [default: a conversation until Ctrl-D]
     #[arg(num_args = 0.., value_name = "MESSAGE")]
     pub message: Vec<String>,
 
-    /// Go on with this conversation [default: the last one, if it was active within the last 30 minutes]
+    /// Continue this conversation [default: the last one, if it was active within the last 30 minutes]
     #[arg(long, value_name = "ID", conflicts_with = "new")]
     pub conversation: Option<uuid::Uuid>,
 
-    /// Begin a new conversation
+    /// Start a new conversation
     #[arg(long)]
     pub new: bool,
 
-    /// Print exactly the answer as JSON; needs a MESSAGE
+    /// Print the answer as JSON; needs a MESSAGE
     #[arg(long, requires = "message")]
     pub json: bool,
 }
@@ -351,20 +358,20 @@ Examples:
   tribune chat What do I have to do this week?
   tribune chat --new --json \"Add a task: water the tomatoes\"
 
-The model is that of [agent] in tribune.toml. In a conversation, /new begins another, /history shows what was said,
-/tools lists what the agent can use and /quit ends it.";
+The model is that of [agent] in tribune.toml. In a conversation, /new starts another, /history shows
+the messages, /tools lists what the agent can use, and /quit ends it.";
 
 #[derive(Debug, Subcommand)]
 pub enum TokenVerb {
-    /// Make a token for a user; it is shown once and kept only as a digest
+    /// Create a token for a user; it is shown once, and only its digest is stored
     Create(TokenCreate),
-    /// List tokens: whose, for what, since when, last used
+    /// List tokens: user, label, creation, last use, expiry
     List {
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Revoke a token: it is refused from now on
+    /// Revoke a token
     Revoke {
         /// The id that `tribune token list` shows
         id: String,
@@ -377,19 +384,19 @@ pub enum TokenVerb {
 
 #[derive(Debug, Args)]
 pub struct TokenCreate {
-    /// Whose it is: 1 to 64 letters, digits and . _ @ + -
+    /// The user it belongs to: 1 to 64 letters, digits and . _ @ + -
     #[arg(long, value_name = "NAME")]
     pub user: String,
 
-    /// What it is for, to recognise it by
+    /// A label to recognise it by
     #[arg(long, value_name = "TEXT")]
     pub label: Option<String>,
 
-    /// What it may be used for; may be given more than once [default: read, tasks and chat]
+    /// A scope; may be given more than once [default: read, tasks and chat]
     #[arg(long, value_name = "read|tasks|chat|trade|admin", value_parser = scope)]
     pub scope: Vec<ScopeArg>,
 
-    /// Open only this profile, at /mcp/NAME
+    /// Limit the token to this profile, at /mcp/NAME
     #[arg(long, value_name = "NAME")]
     pub profile: Option<String>,
 
@@ -411,7 +418,7 @@ pub struct ScopeArg(pub tribune_core::Scope);
 
 fn scope(name: &str) -> Result<ScopeArg, String> {
     let scope = tribune_core::Scope::parse(name).map(ScopeArg);
-    scope.ok_or_else(|| "it is one of read, tasks, chat, trade, admin".to_owned())
+    scope.ok_or_else(|| "write read, tasks, chat, trade or admin".to_owned())
 }
 
 /// A number of days, or no end.
@@ -424,7 +431,7 @@ fn lifetime(text: &str) -> Result<Lifetime, String> {
     }
     let days = text.strip_suffix('d').and_then(|days| days.parse().ok());
     let days = days.filter(|days| (1..=36_500).contains(days));
-    let days = days.ok_or_else(|| "it is a number of days such as 90d, or never".to_owned());
+    let days = days.ok_or_else(|| "write a number of days such as 90d, or never".to_owned());
     days.map(|days| Lifetime(Some(days)))
 }
 

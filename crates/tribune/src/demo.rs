@@ -11,39 +11,7 @@ use tribune_exchange_sim::{Exchange, Settings, start_on};
 static CORPORA: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/demo");
 
 /// Its `[market]` is the simulated exchange.
-pub const CONFIGURATION: &str = r#"
-[server]
-data_dir = "data"
-
-[[sources]]
-name = "manual"
-kind = "documents"
-path = "manual"
-title = "Tribune's manual"
-description = "How to install, configure, connect and run Tribune."
-embedder = "minilm"
-
-[[sources]]
-name = "notes"
-kind = "documents"
-path = "notes"
-title = "Sample notes"
-description = "Invented notes of an allotment society: planting, meetings, repairs."
-embedder = "minilm"
-
-[[sources]]
-name = "hansard"
-kind = "speeches"
-path = "hansard"
-title = "Sample speeches"
-description = "Invented speeches of invented members of an Australian parliament, for trying things out."
-embedder = "minilm"
-
-[market]
-symbols = ["BTCUSDT", "ETHUSDT", "SOLUSDT"]
-
-[store]
-"#;
+pub const CONFIGURATION: &str = include_str!("demo.toml");
 
 /// The folder and the exchange of a demo, which end with it.
 #[derive(Debug)]
@@ -58,9 +26,9 @@ impl Demo {
         let dir = tempfile::Builder::new()
             .prefix("tribune-demo-")
             .tempdir()
-            .context("the demo needs a temporary folder and could not create one")?;
-        CORPORA.extract(dir.path()).context("the demo's documents could not be unpacked")?;
-        let exchange = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("the demo's exchange found no free port")?;
+            .context("cannot create a temporary folder for the demo")?;
+        CORPORA.extract(dir.path()).context("cannot unpack the demo's documents")?;
+        let exchange = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("no free port for the demo's exchange")?;
         Ok(Self { dir, exchange })
     }
 

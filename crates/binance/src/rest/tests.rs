@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use reqwest::Method;
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
-use tribune_clock::SystemClock;
+use tribune_clock::{Clock as _, SystemClock};
 
 use super::ErrorKind;
 
@@ -67,10 +67,13 @@ async fn callers_do_not_wait_for_background_work() {
 async fn refused_time_is_learnt_again() {
     let ahead = Arc::new(AtomicI64::new(0));
     let jumps = ahead.clone();
+    let clock = Arc::new(ShiftedClock::default());
+    let slow = clock.clone();
     let server = Server::start(move |asked| {
-        let now = jiff::Timestamp::now().as_millisecond() + jumps.load(Ordering::SeqCst);
+        let now = slow.now().as_millisecond() + jumps.load(Ordering::SeqCst);
         if asked.path.ends_with("time") {
-            return Reply::json(&json!({"serverTime": now})).after_ms(1_200);
+            slow.pass_ms(1_200);
+            return Reply::json(&json!({"serverTime": now}));
         }
         let signed = asked.parameter("timestamp").and_then(|time| time.parse().ok());
         match signed.is_some_and(|time: i64| (time - now).abs() < 30_000) {
@@ -79,7 +82,7 @@ async fn refused_time_is_learnt_again() {
         }
     })
     .await;
-    let rest = server.client(|_| ());
+    let rest = client_by(clock, &server.url, |_| ());
     let signer = Signer::new("key", "secret").expect("signer");
     let account = || rest.signed(&signer, Method::GET, Request::new(Endpoint::Account), |_| Ok(((), None)));
     account().await.expect("in time");

@@ -23,6 +23,7 @@ use tribune_binance::feed;
 use tribune_binance::model::Millis;
 use tribune_binance::number::Notional;
 use tribune_binance::rest;
+use tribune_binance::testing::ShiftedClock;
 use tribune_citations::Citations;
 use tribune_citations::records::Records;
 use tribune_market_resolve::id::MarketId;
@@ -47,6 +48,7 @@ const IDS: [&str; 12] = [
 const MINUTE: Millis = 60_000;
 
 struct Bench {
+    clock: Arc<ShiftedClock>,
     exchange: Exchange,
     source: Arc<MarketSource>,
     market: Arc<Market>,
@@ -86,10 +88,11 @@ impl Bench {
             symbols: vec![SYMBOL.to_owned()],
             track_top: 0,
         };
-        let market = Market::new(settings, Arc::new(SystemClock)).expect("settings");
+        let clock = Arc::new(ShiftedClock::default());
+        let market = Market::new(settings, clock.clone()).expect("settings");
         let source = Arc::new(MarketSource::new(market.clone(), records));
         tokio::spawn(source.clone().run(CancellationToken::new()));
-        let bench = Self { exchange, source, market, folder };
+        let bench = Self { clock, exchange, source, market, folder };
         bench.until("the book is live", || bench.is_live()).await;
         bench
     }

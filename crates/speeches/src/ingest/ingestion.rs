@@ -200,13 +200,13 @@ impl Ingestion {
     fn copy(&self, file: &Path, name: &str, policy: Policy) -> std::result::Result<Copied, NotCopied> {
         let into = &self.incoming.into;
         let mut target = format!("{INGESTED}/{name}");
-        let mut found = Found { ingestion: self, target: &target, held: None, faults: Vec::new() };
+        let mut found = FirstNewSpeech { ingestion: self, target: &target, held: None, faults: Vec::new() };
         let has_new_speech = into.read_file(file, &target, &mut found) == Err(Stop);
         let held = match found.held {
             None if !has_new_speech && found.faults.is_empty() => return Err(failed("holds no speech")),
             None if !has_new_speech => return Err(failed(found.faults.join("; "))),
             Some(held) if !has_new_speech => Some(held),
-            _ => into.path().join(&target).exists().then(|| Held {
+            _ => into.path().join(&target).exists().then(|| Existing {
                 description: "a file of that name was ingested before".to_owned(),
                 replaceable: Some(target.clone()),
             }),
@@ -215,7 +215,7 @@ impl Ingestion {
         match (policy, held) {
             (_, None) => {}
             (Policy::Skip, Some(held)) => return Err((Outcome::Skipped, held.description)),
-            (Policy::Update, Some(Held { replaceable: Some(file), .. })) => target = file,
+            (Policy::Update, Some(Existing { replaceable: Some(file), .. })) => target = file,
             (Policy::Update, Some(held)) => {
                 return Err(failed(format!("{}, which is not replaced: change it there", held.description)));
             }
@@ -226,7 +226,7 @@ impl Ingestion {
     }
 
     /// The document with the same text or id as a record for `target`; `None` if nothing is indexed yet.
-    fn holder(&self, record: &Record, target: &str) -> Option<Held> {
+    fn holder(&self, record: &Record, target: &str) -> Option<Existing> {
         let published = self.corpus.published().ok()?;
         let hash = record.fields.get("content_hash").and_then(Value::as_str);
         let by_text = hash.and_then(|hash| {
@@ -241,7 +241,7 @@ impl Ingestion {
             (None, None) => return None,
         };
         let replaceable = (is_one && self.is_replaceable(&file, target)).then_some(file);
-        Some(Held { description, replaceable })
+        Some(Existing { description, replaceable })
     }
 
     /// Replaces only ingested files of one speech, or of the same name: the owner's own files stay as they are.
@@ -310,22 +310,22 @@ fn relative(base: &Path, file: &Path) -> String {
 }
 
 /// The document that already has a speech's text or id.
-struct Held {
+struct Existing {
     description: String,
     /// Its file, if a new one may replace it.
     replaceable: Option<String>,
 }
 
 /// Reads a file up to its first new speech.
-struct Found<'a> {
+struct FirstNewSpeech<'a> {
     ingestion: &'a Ingestion,
     target: &'a str,
     /// Of the first speech, if it is not new.
-    held: Option<Held>,
+    held: Option<Existing>,
     faults: Vec<String>,
 }
 
-impl Sink for Found<'_> {
+impl Sink for FirstNewSpeech<'_> {
     fn record(&mut self, _: Option<u64>, record: Record, _: Vec<String>) -> std::result::Result<(), Stop> {
         let held = self.ingestion.holder(&record, self.target).ok_or(Stop)?;
         self.held.get_or_insert(held);

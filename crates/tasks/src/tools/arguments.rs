@@ -16,7 +16,7 @@ pub const MAX_LIMIT: u64 = 100;
 pub const LIMIT: u64 = 50;
 const MAX_WORDS: usize = 16;
 
-/// Spaces around a text mean nothing, and an id may come as `task:ID`, which is how `search` gives it.
+/// Trims texts, and accepts ids as `search` returns them (`task:ID`).
 pub fn normalise(args: &mut JsonObject) {
     for (name, value) in args.iter_mut() {
         match (name.as_str(), value) {
@@ -38,7 +38,7 @@ pub fn normalise(args: &mut JsonObject) {
     }
 }
 
-/// Refuses text that a terminal or a database would take for something else.
+/// Refuses control characters, which terminals and databases interpret.
 pub fn check_text(args: &JsonObject) -> Result<()> {
     for (name, value) in args {
         let tags = value.as_array().into_iter().flatten().filter_map(Value::as_str);
@@ -86,7 +86,7 @@ pub fn changes(args: &JsonObject) -> Result<TaskChanges> {
     };
     if changes == TaskChanges::default() {
         return Err(Error::invalid_argument(
-            "nothing to change was given: name at least one of title, description, priority, category, tags and due_date",
+            "nothing to change: give at least one of title, description, priority, category, tags and due_date",
         ));
     }
     Ok(changes)
@@ -98,7 +98,7 @@ pub fn filter(args: &JsonObject) -> Result<TaskFilter> {
         && from > until
     {
         return Err(Error::invalid_argument(format!(
-            "`due_from` ({from}) is later than `due_until` ({until}); exchange them"
+            "`due_from` ({from}) is later than `due_until` ({until}): swap them"
         )));
     }
     let words = text(args, "query").unwrap_or_default().split_whitespace();
@@ -123,7 +123,7 @@ pub fn limit(args: &JsonObject) -> usize {
     usize::try_from(limit.clamp(1, MAX_LIMIT)).unwrap_or(1)
 }
 
-/// A value that the schema has a list of.
+/// A value of an enumeration.
 fn chosen<T: for<'de> serde::Deserialize<'de>>(args: &JsonObject, name: &str) -> Option<T> {
     serde_json::from_value(args.get(name)?.clone()).ok()
 }
@@ -145,7 +145,7 @@ fn filled(args: &JsonObject, name: &str) -> Option<String> {
     text(args, name).filter(|text| !text.is_empty()).map(str::to_owned)
 }
 
-/// Of tags that differ in case alone the first stays.
+/// Of tags that differ only in case, the first is kept.
 fn tags(args: &JsonObject) -> Option<Vec<String>> {
     let given = args.get("tags")?.as_array()?;
     let mut tags: Vec<String> = Vec::with_capacity(given.len());
@@ -161,12 +161,12 @@ fn date(args: &JsonObject, name: &str) -> Result<Option<Date>> {
     let Some(given) = text(args, name) else {
         return Ok(None);
     };
-    // The parser would also take a time, and drop it.
+    // The parser also accepts a date with a time.
     let date = Some(given).filter(|given| given.len() == 10);
     match date.and_then(|date| date.parse().ok()) {
         Some(date) => Ok(Some(date)),
-        None => Err(Error::invalid_argument(format!(
-            "`{name}` is not a day of the calendar as YYYY-MM-DD, such as 2026-11-30"
-        ))),
+        None => {
+            Err(Error::invalid_argument(format!("`{name}` is not a date: write it as YYYY-MM-DD, such as 2026-11-30")))
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! Where a list of tasks goes on, as callers pass it back.
+//! Cursors of task lists as text.
 
 use tribune_core::{Error, Result};
 use tribune_storage::{Priority, TaskCursor, TaskSort};
@@ -10,11 +10,11 @@ pub fn write(cursor: &TaskCursor, sort: TaskSort) -> String {
     format!("{}.{}.{due}.{}", name(sort), cursor.priority.as_str(), cursor.id)
 }
 
-/// A cursor of a list that was sorted otherwise would leave tasks out.
+/// Refuses a cursor of another sort order, which would skip tasks.
 pub fn read(text: &str, sort: TaskSort) -> Result<TaskCursor> {
     parse(text, sort).ok_or_else(|| {
         Error::invalid_argument(
-            "`cursor` is not one that list_tasks gave for this `sort`: pass `next_cursor` on as it is, with the same arguments, or leave it out to begin",
+            "`cursor` is not one that list_tasks returned for this `sort`: pass `next_cursor` unchanged, with the same arguments, or omit it for the first page",
         )
     })
 }

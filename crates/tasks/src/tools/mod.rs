@@ -1,4 +1,4 @@
-//! The six tools. None has an argument that says whose task it is.
+//! The six tools. None has an argument for the owner.
 
 mod arguments;
 mod cursor;
@@ -29,7 +29,7 @@ enum Verb {
     Delete,
 }
 
-/// Where tasks are kept, and how they are cited.
+/// The store, the links and the clock of all six tools.
 #[derive(Clone)]
 pub struct Tasks {
     pub store: tribune_storage::Tasks,
@@ -89,7 +89,7 @@ impl Tool for TaskTool {
             return Ok(None);
         }
         let task = self.tasks.store.get(&owner(cx)?, arguments::task_id(args)?).await?.ok_or_else(no_such_task)?;
-        // A title must not look as if the question ended in it.
+        // A quotation mark in the title would seem to end it.
         Ok(Some(format!("Delete the task \"{}\"?", task.title.replace('"', "'"))))
     }
 
@@ -144,7 +144,7 @@ impl TaskTool {
         self.list_of(&page, filter.sort)
     }
 
-    /// As many tasks as an answer has room for; the cursor leads to the others.
+    /// As many tasks as fit into one answer; the cursor leads to the rest.
     fn list_of(&self, page: &TaskPage, sort: TaskSort) -> Result<ToolOutput> {
         #[derive(Serialize)]
         struct List {
@@ -185,12 +185,12 @@ impl TaskTool {
 }
 
 fn no_such_task() -> Error {
-    Error::not_found("there is no such task; list_tasks gives the tasks there are, with their ids")
+    Error::not_found("there is no such task; list_tasks lists the tasks with their ids")
 }
 
 /// The user whose tasks a call reads or changes.
 fn owner(cx: &CallContext) -> Result<UserId> {
     cx.owner().ok_or_else(|| {
-        Error::forbidden("tasks belong to users, and this call does not say whose it is: send an API token as `Authorization: Bearer TOKEN` (the operator makes one with `tribune token create --user NAME`)")
+        Error::forbidden("tasks belong to users, and this call has no user: send an API token as `Authorization: Bearer TOKEN` (the operator creates one with `tribune token create --user NAME`)")
     })
 }

@@ -16,7 +16,7 @@ use crate::*;
 use tribune_binance::number::{Price, Quantity};
 use tribune_binance::rest::Signer;
 use tribune_binance::testing::depth;
-use tribune_binance::testing::{Asked, Reply, Server, ShiftedClock, client_by};
+use tribune_binance::testing::{Asked, Reply, Server, ShiftedClock, client_by, until};
 
 pub(super) const KEY: &str = "the-api-key-of-the-tests";
 const SECRET: &str = "the-secret-of-the-tests";
@@ -186,6 +186,13 @@ pub(super) fn signer() -> Signer {
     Signer::new(KEY, SECRET).expect("a key")
 }
 
+/// Lets so much time pass at once, for every timer of the runtime.
+pub(super) async fn pass(time: Duration) {
+    tokio::time::pause();
+    tokio::time::advance(time).await;
+    tokio::time::resume();
+}
+
 impl Bench {
     /// As a host would: arguments checked, then the call. The answer has what its schema promises.
     pub(super) async fn call(&self, name: &str, args: Value) -> std::result::Result<Value, Error> {
@@ -217,6 +224,12 @@ impl Bench {
     pub(super) async fn place(&self) -> std::result::Result<Value, Error> {
         let token = self.preview().await["preview_token"].clone();
         self.call("binance_place_order", with(order(), json!({"preview_token": token}))).await
+    }
+
+    /// Waits until an order has reached the exchange, then lets the time pass until the client gives it up.
+    pub(super) async fn give_up(&self) {
+        until(|| self.sent() == 1).await;
+        pass(TIMEOUT).await;
     }
 
     /// How many orders and cancellations reached the exchange.

@@ -16,6 +16,7 @@ use tribune_binance::testing::{Asked, Reply, ShiftedClock, until};
 
 #[tokio::test]
 async fn unknown_outcome_is_reported_and_sent_once() {
+    const TOO_LATE: usize = 2;
     let replies: [fn(&Asked) -> Reply; 6] = [
         |_| Reply::new(404, "<html>a proxy's own page</html>"),
         |_| Reply::new(503, ""),
@@ -24,9 +25,15 @@ async fn unknown_outcome_is_reported_and_sent_once() {
         |_| Reply::json(&json!({"symbol": "SOLUSDT"})),
         |_| Reply::refusal(-1007, "Timeout waiting for response from backend server."),
     ];
-    let each = replies.into_iter().enumerate().map(async |(at, reply)| {
+    for (at, reply) in replies.into_iter().enumerate() {
         let bench = bench(reply).await;
-        let error = bench.place().await.expect_err("unknown");
+        let waiting = async {
+            if at == TOO_LATE {
+                bench.give_up().await;
+            }
+        };
+        let (placed, ()) = tokio::join!(bench.place(), waiting);
+        let error = placed.expect_err("unknown");
         assert_eq!(error.kind(), ErrorKind::Unavailable);
         let lines = bench.journal();
         let id = lines[0]["client_order_id"].as_str().expect("id");
@@ -38,8 +45,7 @@ async fn unknown_outcome_is_reported_and_sent_once() {
         let written = lines[1]["error"].as_str().expect("why");
         assert!(!written.contains("try again"), "{at}: {written}");
         assert_eq!(bench.sent(), 1, "{at}");
-    });
-    futures::future::join_all(each).await;
+    }
 }
 
 #[tokio::test]

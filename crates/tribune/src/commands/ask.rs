@@ -61,7 +61,7 @@ pub fn fetch(common: &Common, args: &Fetch) -> anyhow::Result<ExitCode> {
 pub fn call(common: &Common, args: &Call) -> anyhow::Result<ExitCode> {
     let arguments: JsonObject = serde_json::from_str(&args.arguments).with_context(|| {
         let tool = &args.tool;
-        format!("the arguments are not JSON like this: tribune call {tool} '{{\"argument\": \"value\"}}'")
+        format!("the arguments are not a JSON object; write them like this: tribune call {tool} '{{\"argument\": \"value\"}}'")
     })?;
     ask(common, &args.tool, arguments, &args.output, |answer| serde_json::to_string_pretty(answer).unwrap_or_default())
 }
@@ -86,7 +86,7 @@ fn ask(
     let profile = parts.profile(&output.profile)?;
     if config.demo.is_some() && needs_user(&profile, tool) {
         eprintln!(
-            "tribune: this is the demo: what `{tool}` changes is lost when this command ends. `tribune init` writes a configuration that keeps it."
+            "tribune: the demo forgets what `{tool}` changes when this command ends; `tribune init` writes a configuration that keeps it"
         );
     }
     let answer = runtime()?.block_on(async {
@@ -140,10 +140,10 @@ fn embed_few(corpus: &DocumentsSource) {
     if missing > FEW {
         let name = corpus.name();
         eprintln!(
-            "tribune: `{name}` is searched by words alone: {missing} passages have no vector yet; `tribune index` makes them"
+            "tribune: source `{name}`: keyword search only, because {missing} passages have no vector yet; `tribune index` builds them"
         );
     } else if let Err(error) = corpus.embed(&CancellationToken::new(), &|_| {}) {
-        tracing::debug!(%error, "searching by words alone");
+        tracing::debug!(%error, "keyword search only");
     }
 }
 

@@ -11,38 +11,25 @@ use jiff::{SignedDuration, Timestamp};
 use tribune_server::audit::line;
 use tribune_storage::{AuditEntry, AuditFilter};
 
-use super::{config, print, runtime, table};
+use super::{print, table, with_store};
 use crate::cli::{Audit, Common};
-use crate::compose;
-use crate::logging;
 
 pub fn run(common: &Common, args: &Audit) -> anyhow::Result<ExitCode> {
-    let _logs = logging::start(&super::ask::quiet(common))?;
-    let config = config(common)?;
-    anyhow::ensure!(
-        config.demo.is_none(),
-        "the demo keeps no audit log, and there is no tribune.toml here: `tribune init` writes one, or name yours with --config FILE"
-    );
     let since = args.since.as_deref().map(|text| since(text, Timestamp::now())).transpose()?;
     let filter = AuditFilter { since, who: args.user.clone() };
-    let store = compose::store(&config)?;
-    let entries = runtime()?.block_on(async {
-        let entries = store.audit().list(&filter, args.limit.into()).await;
-        store.close().await;
-        entries
-    })?;
-    if args.json {
-        let lines: Vec<String> = entries.iter().map(line).collect();
-        return print(&lines.join("\n")).map(|()| ExitCode::SUCCESS);
-    }
-    if entries.is_empty() {
-        return print("no entries; anonymous reads are recorded only with `anonymous = true` in [audit]")
-            .map(|()| ExitCode::SUCCESS);
-    }
-    let mut rows = vec![["TIME", "WHO", "FROM", "ACTION", "OUTCOME", "TOUCHED"].map(str::to_owned).to_vec()];
-    rows.extend(entries.iter().map(row));
-    print(&table(&rows, usize::MAX))?;
-    Ok(ExitCode::SUCCESS)
+    with_store(common, "audit logs", async |store| {
+        let entries = store.audit().list(&filter, args.limit.into()).await?;
+        if args.json {
+            let lines: Vec<String> = entries.iter().map(line).collect();
+            return print(&lines.join("\n"));
+        }
+        if entries.is_empty() {
+            return print("No entries. Anonymous reads are recorded only with `anonymous = true` in [audit].");
+        }
+        let mut rows = vec![["TIME", "WHO", "FROM", "ACTION", "OUTCOME", "TOUCHED"].map(str::to_owned).to_vec()];
+        rows.extend(entries.iter().map(row));
+        print(&table(&rows, usize::MAX))
+    })
 }
 
 fn row(entry: &AuditEntry) -> Vec<String> {

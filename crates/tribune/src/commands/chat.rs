@@ -11,6 +11,7 @@ use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use tribune_agent::{Accepted, ChatAnswer, ChatRequest, Event, Events};
 use tribune_core::{Principal, UserId};
+use tribune_server::service::NoChat;
 use tribune_server::{Chat, Service};
 use tribune_storage::Role;
 use uuid::Uuid;
@@ -29,9 +30,8 @@ pub fn run(common: &Common, args: &Args) -> anyhow::Result<ExitCode> {
     let _logs = logging::start(&quiet(common))?;
     let config = config(common)?;
     let parts = compose(&config, config.settings(config.listen, false), Mode::Command)?;
-    if let Err(no_chat) = &parts.service.chat {
-        bail!("Chat needs a model. Add this to tribune.toml:\n{}", no_chat.remedy());
-    }
+    let mut talk = Talk { service: parts.service.clone(), conversation: args.conversation, begin_new: args.new };
+    talk.chat()?;
     for corpus in &parts.corpora {
         make_ready(&config, corpus)?;
     }
@@ -42,7 +42,6 @@ pub fn run(common: &Common, args: &Args) -> anyhow::Result<ExitCode> {
         parts.people.upstreams.ready(FOREIGN_TOOLS_WITHIN).await;
         Ok::<_, anyhow::Error>(running)
     })?;
-    let mut talk = Talk { service: parts.service.clone(), conversation: args.conversation, begin_new: args.new };
     let outcome = if args.message.is_empty() {
         converse(&runtime, &parts, &mut talk)
     } else {
@@ -64,7 +63,8 @@ impl Talk {
     fn chat(&self) -> anyhow::Result<&Chat> {
         match &self.service.chat {
             Ok(chat) => Ok(chat),
-            Err(no_chat) => bail!("{}", no_chat.remedy()),
+            Err(NoChat::Unusable(reason)) => bail!("chat is off: {reason}"),
+            Err(unconfigured) => bail!("chat needs a model; add this to tribune.toml:\n{}", unconfigured.remedy()),
         }
     }
 
@@ -132,7 +132,7 @@ fn converse(runtime: &tokio::runtime::Runtime, parts: &Parts, talk: &mut Talk) -
     let mut editor = DefaultEditor::new()?;
     if is_terminal {
         let model = &talk.chat()?.agent.settings().model;
-        eprintln!("Talking to {model}. /new begins another conversation, /history, /tools, /quit.");
+        eprintln!("Talking to {model}. Commands: /new (start another conversation), /history, /tools, /quit.");
     }
     let mut code = ExitCode::SUCCESS;
     while let Some(line) = next_line(&mut editor, prompt)? {
@@ -141,13 +141,13 @@ fn converse(runtime: &tokio::runtime::Runtime, parts: &Parts, talk: &mut Talk) -
             "/quit" | "/exit" => break,
             "/new" => {
                 talk.begin_new = true;
-                eprintln!("The next message begins a new conversation.");
+                eprintln!("The next message starts a new conversation.");
                 continue;
             }
             "/history" => runtime.block_on(show_history(parts, talk)),
             "/tools" => show_tools(talk),
             other if other.starts_with('/') && !other.contains(' ') => {
-                eprintln!("There is no {other}; there are /new, /history, /tools and /quit.");
+                eprintln!("There is no command {other}; use /new, /history, /tools or /quit.");
                 continue;
             }
             message => runtime.block_on(answer_in_terminal(talk, message)),
@@ -170,11 +170,11 @@ async fn show_history(parts: &Parts, talk: &Talk) -> anyhow::Result<()> {
         None => store.latest(&user, 0).await?.map(|latest| latest.id),
     };
     let Some(conversation) = conversation else {
-        return print("Nothing has been said yet.");
+        return print("There are no messages yet.");
     };
     let page = store.messages(&user, conversation, HISTORY, None).await?;
     let Some(page) = page else {
-        bail!("there is no such conversation");
+        bail!("there is no conversation {conversation}");
     };
     for message in page.items {
         let who = match message.role {

@@ -48,19 +48,17 @@ pub fn run(common: &Common, as_json: bool) -> anyhow::Result<ExitCode> {
             json!({"model": settings.model, "at": settings.base_url})
         }
         Err(no_chat) => {
-            if let NoChat::Unusable(reason) = no_chat {
-                warnings.push(format!("chat is off: {reason}"));
+            match no_chat {
+                NoChat::Unconfigured => lines.push("chat           off: no model is configured in [agent]".to_owned()),
+                NoChat::Unusable(reason) => warnings.push(format!("chat is off: {reason}")),
             }
-            let remedy = no_chat.remedy();
-            let missing = remedy.replace('\n', "  ");
-            lines.push(format!("chat           no model; missing: {missing}"));
-            json!({"model": null, "missing": remedy})
+            json!({"model": null, "missing": no_chat.remedy()})
         }
     };
     lines.extend(warnings.iter().map(|warning| format!("warning: {warning}")));
     lines.extend(problems.iter().map(|problem| format!("problem: {problem}")));
     if problems.is_empty() {
-        lines.push("no problems found: `tribune serve` will serve this".to_owned());
+        lines.push("no problems found; start it with `tribune serve`".to_owned());
     }
     let report = json!({
         "configuration": file,

@@ -16,7 +16,7 @@ use tribune_corpus::format::Fault;
 use tribune_corpus::{DocumentsSource, EmbedReport, IndexError, IndexReport};
 
 use super::progress::{Progress, Step};
-use super::{chain, config, plural, runtime, stop_asked};
+use super::{chain, config, plural, runtime, stop_signal};
 use crate::cli::{Common, Index};
 use crate::compose::Corpora;
 use crate::logging;
@@ -87,7 +87,7 @@ fn once(chosen: &[Arc<DocumentsSource>], json: bool) -> anyhow::Result<ExitCode>
             Ok(None) => (None, Value::Null),
             Ok(Some(made)) => (Some(embedded(&made)), embedded_json(&made)),
             Err(IndexError::Busy(_)) => {
-                (Some("vectors are being made by another process".to_owned()), json!({"elsewhere": true}))
+                (Some("another process is building the vectors".to_owned()), json!({"elsewhere": true}))
             }
             Err(error) => {
                 failed = true;
@@ -156,12 +156,12 @@ async fn watch(chosen: Vec<Arc<DocumentsSource>>, json: bool) {
     for corpus in chosen {
         following.spawn(follow(corpus, true, cancel.clone(), listener.clone()));
     }
-    stop_asked().await;
+    stop_signal().await;
     cancel.cancel();
     tokio::select! {
         _ = following.join_all() => {}
         // A second signal exits at once; an interrupted run changes nothing.
-        () = stop_asked() => std::process::exit(130),
+        () = stop_signal() => std::process::exit(130),
     }
 }
 
@@ -205,9 +205,9 @@ fn summary(name: &str, report: &IndexReport, faults: &[&Fault]) -> String {
     );
     let skipped = report.summary.skipped;
     if skipped > 0 {
-        text.push_str(&format!("\n  {} skipped because the text is held already", plural(skipped, "file")));
+        text.push_str(&format!("\n  {} skipped, because their text is indexed already", plural(skipped, "file")));
     }
-    // What was left out first: it matters more than what was taken with a warning.
+    // Skipped files matter more than warnings.
     let left_out = faults.iter().filter(|fault| fault.skipped);
     let taken = faults.iter().filter(|fault| !fault.skipped);
     for fault in left_out.chain(taken).take(MAX_FAULTS_SHOWN) {

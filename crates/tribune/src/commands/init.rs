@@ -15,20 +15,20 @@ const FIRST_NOTE: &str = "---\ntitle: Welcome\ntags: [example]\n---\n\nThis fold
 pub fn run(common: &Common, args: &Init) -> anyhow::Result<ExitCode> {
     let file = common.config.clone().unwrap_or_else(|| PathBuf::from(DEFAULT_FILE));
     if file.exists() && !args.force {
-        bail!("{} exists already; edit it, or replace it with `tribune init --force`", file.display());
+        bail!("{} exists; edit it, or replace it with `tribune init --force`", file.display());
     }
     let folder =
-        args.folder.to_str().context("the folder's name is not UTF-8 and cannot be written into the configuration")?;
+        args.folder.to_str().context("the folder's name is not UTF-8, so a configuration cannot name it; rename it")?;
     let quoted = toml::Value::String(folder.to_owned()).to_string();
     std::fs::write(&file, TEMPLATE.replace("\"{folder}\"", &quoted))
-        .with_context(|| format!("{} cannot be written", file.display()))?;
+        .with_context(|| format!("cannot write {}", file.display()))?;
     let base = file.parent().unwrap_or(Path::new(""));
     let made = make_folder(&base.join(&args.folder))?;
-    print(&format!("wrote {}", file.display()))?;
+    print(&format!("Wrote {}.", file.display()))?;
     if made {
-        print(&format!("made {} with a first note in it", args.folder.display()))?;
+        print(&format!("Created the folder {} with a first note.", args.folder.display()))?;
     }
-    print("next: `tribune check` shows what will be served, `tribune serve` serves it")?;
+    print("Next: `tribune check` shows what will be served, `tribune serve` serves it.")?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -36,8 +36,8 @@ fn make_folder(folder: &Path) -> anyhow::Result<bool> {
     if folder.exists() {
         return Ok(false);
     }
-    std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+    std::fs::create_dir_all(folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
     std::fs::write(folder.join("welcome.md"), FIRST_NOTE)
-        .with_context(|| format!("{} cannot be written to", folder.display()))?;
+        .with_context(|| format!("cannot write into {}", folder.display()))?;
     Ok(true)
 }

@@ -21,10 +21,13 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::bail;
 use serde_json::Value;
+use tribune_storage::Store;
 
 use crate::cli::{Cli, Command, Common};
 use crate::config::Config;
+use crate::{compose, logging};
 
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     let common = cli.common;
@@ -73,6 +76,28 @@ pub fn chain(error: &anyhow::Error) -> String {
     text
 }
 
+/// Runs a command on the configured database.
+fn with_store(
+    common: &Common,
+    what: &str,
+    work: impl AsyncFnOnce(&Store) -> anyhow::Result<()>,
+) -> anyhow::Result<ExitCode> {
+    let _logs = logging::start(&ask::quiet(common))?;
+    let config = config(common)?;
+    if config.demo.is_some() {
+        bail!(
+            "{what} need a configuration, because the demo keeps nothing: `tribune init` writes one, or name yours with --config FILE"
+        );
+    }
+    let store = compose::store(&config)?;
+    runtime()?.block_on(async {
+        store.ready().await?;
+        work(&store).await?;
+        store.close().await;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
 /// Writes to standard output. A reader that stops reading (`| head`) is not an error.
 fn print(text: &str) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
@@ -97,7 +122,7 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 }
 
 /// Waits for Ctrl-C or a service manager's signal.
-async fn stop_asked() {
+async fn stop_signal() {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};

@@ -16,7 +16,7 @@ pub fn run(common: &Common, verb: Option<&OrdersVerb>) -> anyhow::Result<ExitCod
     }
     let orders = waiting.list()?;
     if orders.is_empty() {
-        print("No order waits for a confirmation.")?;
+        print("No order is waiting for a confirmation.")?;
     }
     for order in orders {
         print(&format!("{}  {}  by {}", order.client_order_id, order.order, order.caller))?;

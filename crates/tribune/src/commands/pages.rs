@@ -18,8 +18,8 @@ pub fn completions(shell: Shell) -> anyhow::Result<ExitCode> {
 }
 
 pub fn man(dir: &Path) -> anyhow::Result<ExitCode> {
-    std::fs::create_dir_all(dir).with_context(|| format!("{} cannot be made", dir.display()))?;
-    clap_mangen::generate_to(Cli::command(), dir).with_context(|| format!("{} cannot be written to", dir.display()))?;
-    print(&format!("wrote manual pages to {}", dir.display()))?;
+    std::fs::create_dir_all(dir).with_context(|| format!("cannot create the folder {}", dir.display()))?;
+    clap_mangen::generate_to(Cli::command(), dir).with_context(|| format!("cannot write into {}", dir.display()))?;
+    print(&format!("Wrote manual pages to {}.", dir.display()))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -11,7 +11,7 @@ use tribune_server::Service;
 use tribune_server::connect::Reach;
 use tribune_server::service::NoChat;
 
-use super::{config, plural, print, runtime, stop_asked};
+use super::{config, plural, print, runtime, stop_signal};
 use crate::cli::{Common, Serve};
 use crate::compose::{Mode, compose};
 use crate::config::Config;
@@ -41,6 +41,9 @@ async fn serve(config: &Config, args: &Serve, metrics: PrometheusHandle) -> anyh
     if let Some(open) = open_to_all(config, listen) {
         tracing::warn!("{open}");
     }
+    if let Err(NoChat::Unusable(reason)) = &service.chat {
+        tracing::error!("chat is off: {reason}");
+    }
     for corpus in &corpora {
         // The last index serves at once; changes since are indexed in the background.
         if let Err(error) = corpus.refresh() {
@@ -69,7 +72,7 @@ fn open_to_all(config: &Config, listen: SocketAddr) -> Option<String> {
         None => listen.to_string(),
     };
     Some(format!(
-        "anyone who reaches {reached_at} can read shared data, and nothing else: personal data, the chat and tools that change something need a token (`tribune token create --user NAME`); with `required = true` in [auth] everything needs one"
+        "anyone who reaches {reached_at} can read shared data; personal data, the chat and tools that change something need a token (`tribune token create --user NAME`); set `required = true` in [auth] to require one for everything"
     ))
 }
 
@@ -95,10 +98,10 @@ fn cannot_listen(wanted: SocketAddr, error: &std::io::Error) -> anyhow::Error {
 /// The first signal shuts down gracefully, the second exits at once.
 pub fn stop_on_signal(service: Arc<Service>) {
     tokio::spawn(async move {
-        stop_asked().await;
-        tracing::info!(calls = service.calls.len(), "stopping: calls under way are finished first");
+        stop_signal().await;
+        tracing::info!(calls = service.calls.len(), "stopping after the running calls; a second signal stops at once");
         service.stopping.cancel();
-        stop_asked().await;
+        stop_signal().await;
         std::process::exit(130);
     });
 }
@@ -141,8 +144,8 @@ fn welcome(config: &Config, service: &Service) -> String {
     if config.tasks {
         let chat = match &service.chat {
             Ok(chat) => format!("{base}/        (with {})", chat.agent.settings().model),
-            Err(NoChat::Unconfigured) => "needs a model: [agent] in the configuration".to_owned(),
-            Err(NoChat::Unusable(reason)) => format!("cannot be used: {reason}"),
+            Err(NoChat::Unconfigured) => "off: add a model to [agent] in the configuration".to_owned(),
+            Err(NoChat::Unusable(reason)) => format!("off: {reason}"),
         };
         lines.push(format!("  chat              {chat}"));
     }

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use tribune_exchange_sim::{ApiKey, Mode, Settings, Simulation, start};
 
-use super::{print, runtime, stop_asked};
+use super::{print, runtime, stop_signal};
 use crate::cli::{Common, Sim};
 use crate::logging;
 
@@ -38,7 +38,7 @@ pub fn run(common: &Common, args: &Sim) -> anyhow::Result<ExitCode> {
             rest = exchange.rest_url(),
             streams = exchange.stream_url(),
         ))?;
-        stop_asked().await;
+        stop_signal().await;
         exchange.stop();
         anyhow::Ok(())
     })?;

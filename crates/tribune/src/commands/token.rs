@@ -1,4 +1,4 @@
-//! `tribune token`: who may use this server, and as whom.
+//! `tribune token`: API tokens of users.
 
 #![allow(clippy::disallowed_methods, reason = "a command runs in real time")]
 
@@ -11,30 +11,17 @@ use tribune_core::{Scopes, UserId};
 use tribune_server::identity::{TokenUse, new_token};
 use tribune_storage::{Token as KeptToken, Tokens};
 
-use super::{config, print, runtime, table};
+use super::{print, table, with_store};
 use crate::cli::{Common, TokenCreate, TokenVerb};
-use crate::compose;
-use crate::logging;
 
 pub fn run(common: &Common, verb: &TokenVerb) -> anyhow::Result<ExitCode> {
-    let _logs = logging::start(&super::ask::quiet(common))?;
-    let config = config(common)?;
-    if config.demo.is_some() {
-        bail!(
-            "tokens belong to a server of your own, and there is no tribune.toml here: `tribune init` writes one, or name yours with --config FILE"
-        );
-    }
-    let store = compose::store(&config)?;
-    runtime()?.block_on(async {
-        store.ready().await?;
+    with_store(common, "tokens", async |store| {
         let tokens = store.tokens();
         match verb {
             TokenVerb::Create(args) => create(&tokens, args).await,
             TokenVerb::List { json } => list(&tokens, *json).await,
             TokenVerb::Revoke { id, json } => revoke(&tokens, id.trim(), *json).await,
-        }?;
-        store.close().await;
-        Ok(ExitCode::SUCCESS)
+        }
     })
 }
 
@@ -69,10 +56,10 @@ async fn create(tokens: &Tokens, args: &TokenCreate) -> anyhow::Result<()> {
     }
     // To be piped into a file or a variable: the token alone is standard output.
     eprintln!(
-        "A token for {}. It is shown this once; clients send it as `Authorization: Bearer TOKEN`.",
+        "Created a token for {}. It is shown only now; clients send it as `Authorization: Bearer TOKEN`.",
         made.token.user
     );
-    eprintln!("`tribune token revoke {}` ends it.", made.token.id);
+    eprintln!("To revoke it: tribune token revoke {}", made.token.id);
     print(&made.shown)
 }
 
@@ -82,7 +69,7 @@ async fn list(tokens: &Tokens, as_json: bool) -> anyhow::Result<()> {
         return print(&Value::from(tokens.iter().map(view).collect::<Vec<_>>()).to_string());
     }
     if tokens.is_empty() {
-        return print("There are no tokens. `tribune token create --user NAME` makes one.");
+        return print("There are no tokens. Create one with `tribune token create --user NAME`.");
     }
     let mut rows = vec![["ID", "USER", "CREATED", "LAST USED", "STATE", "LABEL"].map(str::to_owned).to_vec()];
     let now = Timestamp::now();
@@ -106,7 +93,7 @@ async fn revoke(tokens: &Tokens, id: &str, as_json: bool) -> anyhow::Result<()> 
     if as_json {
         return print(&view(&token).to_string());
     }
-    print(&format!("The token {} of {} is revoked; running servers refuse it within a second.", token.id, token.user))
+    print(&format!("Revoked token {} of {}; running servers refuse it within a second.", token.id, token.user))
 }
 
 fn view(token: &KeptToken) -> Value {

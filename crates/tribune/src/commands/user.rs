@@ -13,34 +13,21 @@ use tribune_core::UserId;
 use tribune_oauth::hash_password;
 use tribune_storage::{User, Users};
 
-use super::{config, print, runtime, table};
+use super::{print, table, with_store};
 use crate::cli::{Common, UserAdd, UserVerb};
-use crate::compose;
-use crate::logging;
 
 const MIN_PASSWORD_CHARS: usize = 8;
 const MAX_PASSWORD_BYTES: u64 = 4_096;
 
 pub fn run(common: &Common, verb: &UserVerb) -> anyhow::Result<ExitCode> {
-    let _logs = logging::start(&super::ask::quiet(common))?;
-    let config = config(common)?;
-    if config.demo.is_some() {
-        bail!(
-            "users belong to a server of your own, and there is no tribune.toml here: `tribune init` writes one, or name yours with --config FILE"
-        );
-    }
-    let store = compose::store(&config)?;
-    runtime()?.block_on(async {
-        store.ready().await?;
+    with_store(common, "users", async |store| {
         let users = store.users();
         match verb {
             UserVerb::Add(args) => add(&users, args).await,
             UserVerb::List { json } => list(&users, *json).await,
             UserVerb::Remove { name } => remove(&users, name).await,
             UserVerb::Password { name, password_file } => change_password(&users, name, password_file.as_deref()).await,
-        }?;
-        store.close().await;
-        Ok(ExitCode::SUCCESS)
+        }
     })
 }
 
@@ -60,7 +47,7 @@ async fn add(users: &Users, args: &UserAdd) -> anyhow::Result<()> {
         created_at: Timestamp::now(),
     };
     users.add(&user).await?;
-    print(&format!("{} can sign in.", user.name))
+    print(&format!("Added {}, who can sign in now.", user.name))
 }
 
 async fn list(users: &Users, as_json: bool) -> anyhow::Result<()> {
@@ -69,7 +56,7 @@ async fn list(users: &Users, as_json: bool) -> anyhow::Result<()> {
         return print(&Value::from(users.iter().map(view).collect::<Vec<_>>()).to_string());
     }
     if users.is_empty() {
-        return print("There are no users. `tribune user add NAME` adds one.");
+        return print("There are no users. Add one with `tribune user add NAME`.");
     }
     let mut rows = vec![["USER", "CREATED", "SIGNS IN", "GROUPS"].map(str::to_owned).to_vec()];
     rows.extend(users.iter().map(|user| {
@@ -86,9 +73,9 @@ async fn list(users: &Users, as_json: bool) -> anyhow::Result<()> {
 async fn remove(users: &Users, name: &str) -> anyhow::Result<()> {
     let name = named(name)?;
     if !users.remove(&name).await? {
-        bail!("there is no user `{name}`; `tribune user list` shows all");
+        bail!("there is no user `{name}`; `tribune user list` shows the users");
     }
-    print(&format!("{name} is removed and has no access any more. Tasks and conversations of {name} are kept."))
+    print(&format!("Removed {name}; every session, token and grant has ended. Tasks and conversations are kept."))
 }
 
 async fn change_password(users: &Users, name: &str, file: Option<&Path>) -> anyhow::Result<()> {
@@ -97,7 +84,7 @@ async fn change_password(users: &Users, name: &str, file: Option<&Path>) -> anyh
     if !users.set_password(&name, hash).await? {
         bail!("there is no user `{name}`; `tribune user add {name}` adds one");
     }
-    print(&format!("{name} has a new password. Every session, token and grant of {name} has ended."))
+    print(&format!("Changed the password of {name}; every session, token and grant has ended."))
 }
 
 fn named(name: &str) -> anyhow::Result<UserId> {

@@ -27,7 +27,7 @@ pub fn make_private(data_dir: &Path) -> anyhow::Result<()> {
             0 => Ok(()),
             _ => fs::set_permissions(data_dir, Permissions::from_mode(0o700)),
         });
-    made.with_context(|| format!("server.data_dir = {}: the folder cannot be made private to you", data_dir.display()))
+    made.with_context(|| format!("cannot make the data folder {} (server.data_dir) private", data_dir.display()))
 }
 
 /// Reads the secret, or makes it.
@@ -38,14 +38,14 @@ fn secret(data_dir: &Path) -> anyhow::Result<String> {
         Err(error) if error.kind() == ErrorKind::NotFound => make(&file).and_then(|()| fs::read_to_string(&file)),
         found => found,
     };
-    let secret = found.with_context(|| format!("{} cannot be read", file.display()))?;
+    let secret = found.with_context(|| format!("cannot read {}", file.display()))?;
     let mode = fs::metadata(&file)?.permissions().mode();
     if mode & 0o077 != 0 {
-        bail!("other users of this machine can read {0}: delete it, and Tribune makes a new one", file.display());
+        bail!("other users of this machine can read {}; delete it, and Tribune creates a new one", file.display());
     }
     let secret = secret.trim();
     if !secret.starts_with(LocalProof::PREFIX) {
-        bail!("{} does not hold a secret of Tribune: delete it, and Tribune makes a new one", file.display());
+        bail!("{} has no secret of Tribune in it; delete it, and Tribune creates a new one", file.display());
     }
     Ok(secret.to_owned())
 }

@@ -52,11 +52,7 @@ impl People {
         let clock = Arc::new(SystemClock);
         let chat = match &config.agent {
             None => Err(NoChat::Unconfigured),
-            Some(agent) => self.chat(agent, config).map_err(|error| {
-                let reason = format!("{error:#}");
-                tracing::error!("chat is off: {reason}");
-                NoChat::Unusable(reason)
-            }),
+            Some(agent) => self.chat(agent, config).map_err(|error| NoChat::Unusable(format!("{error:#}"))),
         };
         service.accounts = Some(Arc::new(self.accounts(config, service.links.base(), clock)?));
         service.chat = chat;

@@ -171,7 +171,9 @@ fn source_names(table: &toml::Table) -> Vec<(String, String)> {
 }
 
 fn explain(error: &toml::de::Error, text: &str, path: &Path) -> anyhow::Error {
-    let message = error.message();
+    let message = &["u64", "usize"].iter().fold(error.message().to_owned(), |message, kind| {
+        message.replace(&format!("expected {kind}"), "expected a whole number")
+    });
     let hint = near_key(message)
         .map(|near| format!("; did you mean `{near}`?"))
         .or_else(|| other_kind(message))

@@ -88,7 +88,7 @@ impl Config {
             None => return Ok(None),
         };
         let text = std::fs::read_to_string(&path).with_context(|| {
-            format!("the configuration {} cannot be read; `tribune init` writes one", path.display())
+            format!("cannot read the configuration {}; `tribune init` writes a new one", path.display())
         })?;
         Self::parse(&text, &path, &variables::variables()).map(Some)
     }
@@ -264,10 +264,10 @@ fn check_name(name: &str) -> anyhow::Result<()> {
     let starts_well = name.starts_with(|c: char| c.is_ascii_lowercase());
     let fit = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
     if !starts_well || !name.chars().all(fit) || name.len() > 40 {
-        bail!("the name `{name}` does not fit: use up to 40 of a-z, 0-9, - and _, starting with a letter");
+        bail!("the name `{name}` is invalid; use at most 40 of a-z, 0-9, - and _, starting with a letter");
     }
     if RESERVED_NAMES.contains(&name) {
-        bail!("the name `{name}` is taken by Tribune itself (reserved: {})", RESERVED_NAMES.join(", "));
+        bail!("the name `{name}` is reserved; choose another than {}", RESERVED_NAMES.join(", "));
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ fn help_texts_match_snapshots() {
 fn init_check_index_search_answer() {
     let dir = tempfile::tempdir().expect("a folder");
     let written = out(&tribune(dir.path(), &["init", "my notes"]));
-    assert!(written.contains("wrote tribune.toml") && written.contains("made my notes"), "{written}");
+    assert!(written.contains("Wrote tribune.toml") && written.contains("Created the folder my notes"), "{written}");
     assert!(err(&tribune(dir.path(), &["init"])).contains("tribune init --force"));
     assert!(out(&tribune(dir.path(), &["check"])).contains("no problems found"));
     std::fs::write(dir.path().join("my notes/pump.md"), "# The pump\n\nThe pump was mended by Ada.\n")
@@ -64,11 +64,15 @@ fn command_errors_say_how_to_fix_them() {
     for (args, told) in [
         (vec!["fetch", "notes:none"], "Document not found: notes:none"),
         (vec!["call", "nothing"], "there is no tool `nothing`; there are: search, fetch"),
-        (vec!["call", "search", "{oops"], "the arguments are not JSON"),
+        (vec!["call", "search", "{oops"], "the arguments are not a JSON object"),
         (vec!["call", "search", "{}"], "the argument `query` is missing"),
         (vec!["index", "nots"], "there is no source `nots`; there are: notes"),
         (vec!["search", "x", "--profile", "p"], "there is no profile `p`"),
-        (vec!["check", "--config", "none.toml"], "none.toml cannot be read; `tribune init` writes one"),
+        (
+            vec!["check", "--config", "none.toml"],
+            "cannot read the configuration none.toml; `tribune init` writes a new one",
+        ),
+        (vec!["serve", "--listen", "22003"], "such as 127.0.0.1:22003"),
         (vec!["serve", "--log", "info,,=x"], "is not a level or filter"),
     ] {
         let message = err(&tribune(dir.path(), &args));

@@ -187,25 +187,25 @@ fn eval_floor_and_errors_fail_with_advice() {
     assert_eq!(low.status.code(), Some(1));
     assert!(err(&low).contains("below the floor of 0.99"));
     for (args, told) in [
-        (vec!["--beir", "nowhere"], "--beir names the folder of a dataset"),
+        (vec!["--beir", "nowhere"], "--beir takes its folder"),
         (vec!["--beir", "garden", "--split", "train"], "choose with --split one of: dev, test"),
         (vec!["--beir", "garden", "--embedder", "bert"], "there is no model `bert`"),
         (vec!["--beir", "garden", "--embedder", "none", "--legs", "meaning"], "ranking by meaning needs a model"),
         (
             vec!["--beir", "garden", "--embedder", "none", "--against", "minilm:words"],
-            "--against names what is measured anyway",
+            "--against is the same configuration",
         ),
         (vec!["--beir", "garden", "--floor", "80"], "between 0 and 1"),
         (vec!["--beir", "garden", "--queries", "q.tsv"], "cannot be used with"),
         (vec![], "required arguments"),
-        (vec!["--queries", "none.tsv"], "none.tsv cannot be read; it is the list of questions"),
+        (vec!["--queries", "none.tsv"], "cannot read the list of questions, none.tsv"),
     ] {
         let message = err(&eval(dir.path(), &args));
         assert!(message.contains(told), "{args:?}: {message}");
     }
     std::fs::write(folder.join("corpus.jsonl"), "not JSON\n").expect("written");
     let message = err(&eval(dir.path(), &none));
-    assert!(message.contains("holds no documents (corpus.jsonl:1: is not valid JSON"), "{message}");
+    assert!(message.contains("has no documents (corpus.jsonl:1: is not valid JSON"), "{message}");
 }
 
 #[test]

@@ -96,7 +96,7 @@ fn key_that_can_withdraw_places_nothing() {
 fn operator_confirms_an_order_on_the_server() {
     let simulator = Simulator::start(&["--key", "some-key:some-secret"]);
     let (server, _secrets) = trading(&simulator, "some-key", "confirm = \"operator\"");
-    assert!(tribune(&server, &["orders"]).0.contains("No order waits"));
+    assert!(tribune(&server, &["orders"]).0.contains("No order is waiting"));
     let arguments = confirmed(&server);
     refused(&order(&server, &arguments), "a person must confirm it first");
     let (waiting, _) = tribune(&server, &["orders"]);
@@ -105,5 +105,5 @@ fn operator_confirms_an_order_on_the_server() {
     assert!(tribune(&server, &["orders", "confirm", id]).0.contains("Confirmed"));
     let placed = order(&server, &arguments);
     assert_eq!(placed["structuredContent"]["order"]["client_order_id"], id, "{placed}");
-    assert!(tribune(&server, &["orders"]).0.contains("No order waits"));
+    assert!(tribune(&server, &["orders"]).0.contains("No order is waiting"));
 }

@@ -101,7 +101,7 @@ async fn pages_leave_the_budget_to_others() {
         let before = bench.asked("klines");
         // The headline says its age.
         while age(&last) <= Some(8_000) && is_used_up() {
-            tokio::time::sleep(Duration::from_millis(250)).await;
+            bench.clock.pass_ms(250);
             last = bench.now("klines:BTCUSDT:1m").await;
             assert!(matches!(panel(&last, "candles").content, Content::Candles(_)));
         }
@@ -127,6 +127,7 @@ async fn all_markets_are_asked_for_once_for_all_viewers() {
     let bench = Bench::start().await;
     let silence = tribune_exchange_sim::Fault::Silence { on: true };
     bench.exchange.faults().set(&silence);
+    bench.clock.pass_ms(6_000);
     let heard = || bench.market.feed.board.heard();
     let is_silent = || heard().is_none_or(|heard| heard.age_ms(&*bench.market.clock) > 5_000);
     bench.until("the stream is silent", is_silent).await;

@@ -46,24 +46,24 @@ impl Dataset {
         // The path as the system knows it: `.` has a name too.
         let dir = dir
             .canonicalize()
-            .with_context(|| format!("{} cannot be read; --beir names the folder of a dataset", dir.display()))?;
+            .with_context(|| format!("cannot read the dataset {}; --beir takes its folder", dir.display()))?;
         let corpus = dir.join("corpus.jsonl");
         if !corpus.is_file() {
             bail!(
-                "{} does not exist; it is the dataset's documents, one JSON object a line: {{\"_id\", \"title\", \"text\"}}",
+                "{} does not exist; it has the dataset's documents, one JSON object per line: {{\"_id\", \"title\", \"text\"}}",
                 corpus.display()
             );
         }
         let qrels = judgement_file(&dir, split)?;
         let mut judged = read_judgements(&qrels)?;
         if judged.is_empty() {
-            bail!("{} has no judgement above 0, so there is nothing to measure", qrels.display());
+            bail!("{} has no relevance above 0, so there is nothing to measure", qrels.display());
         }
         let queries_file = dir.join("queries.jsonl");
         let mut queries = read_queries(&queries_file, &mut judged)?;
         if queries.is_empty() {
             bail!(
-                "no query of {} is judged in {}; are they of the same dataset?",
+                "no query of {} has a judgement in {}; check that they belong to the same dataset",
                 queries_file.display(),
                 qrels.display()
             );
@@ -86,7 +86,7 @@ fn judgement_file(dir: &Path, split: &str) -> anyhow::Result<PathBuf> {
     splits.sort();
     if splits.is_empty() {
         bail!(
-            "{} does not exist; it says which documents answer which query: query id, document id and relevance, separated by tabs",
+            "{} does not exist; it has the judgements, one per line: query id, document id and relevance, separated by tabs",
             file.display()
         );
     }
@@ -129,7 +129,7 @@ fn read_queries(path: &Path, judged: &mut HashMap<String, Judgements>) -> anyhow
         };
         if let Some(judged) = judged.remove(&id) {
             if query.text.trim().is_empty() {
-                bail!("the query `{id}` is judged and has no text");
+                bail!("the query `{id}` has judgements but no text");
             }
             let text = query.text;
             queries.push(Query { id, text, judged });
@@ -180,13 +180,13 @@ mod tests {
         let header = "query-id\tcorpus-id\tscore\n";
         for (queries, qrels, told) in [
             ("{\"_id\":\"q1\"}\n", "q1\td1\t1\n", "queries.jsonl:1: expected a JSON object"),
-            ("{\"_id\":\"q1\",\"text\":\" \"}\n", "q1\td1\t1\n", "queries.jsonl:1: the query `q1` is judged"),
+            ("{\"_id\":\"q1\",\"text\":\" \"}\n", "q1\td1\t1\n", "queries.jsonl:1: the query `q1` has judgements"),
             (good, "q1 d1 1\n", "test.tsv:1: expected query id, document id"),
             (good, "h\th\th\nq1\td1\tx\n", "test.tsv:2: the relevance `x` is not a number"),
             (good, "q1\td1\t0.5\n", "test.tsv:1: the relevance `0.5` is not a whole number"),
-            (good, header, "has no judgement above 0"),
-            (good, "q1\td1\t0\n", "has no judgement above 0"),
-            (good, "q7\td1\t1\n", "are they of the same dataset?"),
+            (good, header, "has no relevance above 0"),
+            (good, "q1\td1\t0\n", "has no relevance above 0"),
+            (good, "q7\td1\t1\n", "check that they belong to the same dataset"),
         ] {
             let dir = folder(queries, qrels);
             let message = fault(dir.path(), "test");
@@ -199,11 +199,11 @@ mod tests {
         let dir = folder("{\"_id\":\"q1\",\"text\":\"one\"}\n", "q1\td1\t1\n");
         assert!(fault(dir.path(), "dev").contains("choose with --split one of: test"));
         std::fs::remove_file(dir.path().join("queries.jsonl")).expect("removed");
-        assert!(fault(dir.path(), "test").contains("queries.jsonl cannot be read; it is the dataset's queries"));
+        assert!(fault(dir.path(), "test").contains("cannot read the dataset's queries, "));
         std::fs::remove_file(dir.path().join("qrels/test.tsv")).expect("removed");
-        assert!(fault(dir.path(), "test").contains("which documents answer which query"));
+        assert!(fault(dir.path(), "test").contains("it has the judgements, one per line"));
         std::fs::remove_file(dir.path().join("corpus.jsonl")).expect("removed");
         assert!(fault(dir.path(), "test").contains("corpus.jsonl does not exist"));
-        assert!(fault(&dir.path().join("none"), "test").contains("--beir names the folder"));
+        assert!(fault(&dir.path().join("none"), "test").contains("--beir takes its folder"));
     }
 }

@@ -56,7 +56,7 @@ impl Contender {
 pub fn legs_named(name: &str) -> anyhow::Result<Legs> {
     let known = [("both", Legs::Both), ("words", Legs::Words), ("meaning", Legs::Meaning)];
     let legs = known.iter().find(|(known, _)| *known == name);
-    legs.map(|(_, legs)| *legs).context("there are both, words and meaning")
+    legs.map(|(_, legs)| *legs).with_context(|| format!("there are no legs `{name}`; use both, words or meaning"))
 }
 
 /// What `--embedder` means.

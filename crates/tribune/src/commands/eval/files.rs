@@ -7,7 +7,7 @@ use std::path::Path;
 use anyhow::{Context, bail};
 use serde::Serialize;
 
-use super::measure::Answered;
+use super::measure::QueryResult;
 use super::report::Outcome;
 
 /// The result of one query, in both configurations.
@@ -15,9 +15,9 @@ use super::report::Outcome;
 pub struct Line<'a> {
     dataset: &'a str,
     #[serde(flatten)]
-    first: &'a Answered,
+    first: &'a QueryResult,
     #[serde(skip_serializing_if = "Option::is_none")]
-    against: Option<&'a Answered>,
+    against: Option<&'a QueryResult>,
 }
 
 pub fn per_query(outcomes: &[Outcome]) -> impl Iterator<Item = Line<'_>> {
@@ -41,10 +41,10 @@ pub fn write_lines<T: Serialize>(path: &Path, lines: impl Iterator<Item = T>) ->
 
 /// `query Q0 document rank score tag`. Tools sort by the score, so it is made of the rank: equal
 /// scores would be put in another order than was measured.
-pub fn trec_run(path: &Path, answers: &[Answered]) -> anyhow::Result<()> {
+pub fn trec_run(path: &Path, answers: &[QueryResult]) -> anyhow::Result<()> {
     let ids = answers.iter().flat_map(|answer| answer.found.iter().chain([&answer.query]));
     if let Some(id) = ids.into_iter().find(|id| id.contains(char::is_whitespace)) {
-        bail!("the id `{id}` has white space in it, which a TREC run cannot hold; use --per-query instead");
+        bail!("a TREC run cannot contain the id `{id}`, which has white space; use --per-query instead");
     }
     write(path, |out| {
         for answer in answers {
@@ -63,5 +63,5 @@ fn write(path: &Path, fill: impl FnOnce(&mut dyn Write) -> std::io::Result<()>) 
         fill(&mut out)?;
         out.flush()
     };
-    written().with_context(|| format!("{} cannot be written", path.display()))
+    written().with_context(|| format!("cannot write {}", path.display()))
 }

@@ -8,7 +8,7 @@ use anyhow::Context;
 
 /// Gives `take` every line that is not blank, with its number. `what` says what the file is for, in case it is missing.
 pub fn each_line(path: &Path, what: &str, mut take: impl FnMut(u64, &str) -> anyhow::Result<()>) -> anyhow::Result<()> {
-    let file = File::open(path).with_context(|| format!("{} cannot be read; it is {what}", path.display()))?;
+    let file = File::open(path).with_context(|| format!("cannot read {what}, {}", path.display()))?;
     for (number, line) in (1..).zip(BufReader::new(file).lines()) {
         let place = || format!("{}:{number}", path.display());
         let line = line.with_context(place)?;

@@ -17,7 +17,7 @@ const SERVED: usize = 10;
 
 /// The result of one query.
 #[derive(Serialize)]
-pub struct Answered {
+pub struct QueryResult {
     pub query: String,
     #[serde(flatten)]
     pub scores: Scores,
@@ -31,7 +31,7 @@ fn first_ten<S: Serializer>(found: &[String], serializer: S) -> Result<S::Ok, S:
     serializer.collect_seq(found.iter().take(SHORT))
 }
 
-pub fn measure(snapshot: &Snapshot, dataset: &Dataset, legs: Legs) -> anyhow::Result<Vec<Answered>> {
+pub fn measure(snapshot: &Snapshot, dataset: &Dataset, legs: Legs) -> anyhow::Result<Vec<QueryResult>> {
     if let Some(first) = dataset.queries.first() {
         // Opens files and loads the model, which only the first query after a start waits for.
         find(snapshot, &first.text, legs, LONG)?;
@@ -47,7 +47,7 @@ pub fn measure(snapshot: &Snapshot, dataset: &Dataset, legs: Legs) -> anyhow::Re
     Ok(answers)
 }
 
-fn answer(snapshot: &Snapshot, query: &Query, legs: Legs) -> anyhow::Result<Answered> {
+fn answer(snapshot: &Snapshot, query: &Query, legs: Legs) -> anyhow::Result<QueryResult> {
     let is_itself_held = is_document(snapshot, query)?;
     let limit = LONG + usize::from(is_itself_held);
     // What a caller waits for is an ordinary answer; the long one is for the figures.
@@ -59,7 +59,7 @@ fn answer(snapshot: &Snapshot, query: &Query, legs: Legs) -> anyhow::Result<Answ
         found.retain(|id| *id != query.id);
         found.truncate(LONG);
     }
-    Ok(Answered { query: query.id.clone(), scores: Scores::of(&found, &query.judged), ms, found })
+    Ok(QueryResult { query: query.id.clone(), scores: Scores::of(&found, &query.judged), ms, found })
 }
 
 fn find(snapshot: &Snapshot, text: &str, legs: Legs, limit: usize) -> anyhow::Result<Vec<String>> {

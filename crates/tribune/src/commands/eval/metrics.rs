@@ -77,7 +77,9 @@ fn ndcg(ranked: &[String], judged: &Judgements) -> f64 {
 
 fn discounted(gains: impl Iterator<Item = i64>) -> f64 {
     let discounts = (2..).map(|rank| f64::from(rank).log2());
-    gains.take(SHORT).zip(discounts).map(|(gain, discount)| gain as f64 / discount).sum()
+    let sum: f64 = gains.take(SHORT).zip(discounts).map(|(gain, discount)| gain as f64 / discount).sum();
+    // The sum of nothing is a negative zero.
+    sum + 0.0
 }
 
 fn recall(ranked: &[String], judged: &Judgements) -> f64 {

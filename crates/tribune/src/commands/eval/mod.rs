@@ -24,7 +24,7 @@ use self::beir::Dataset;
 use self::bootstrap::Difference;
 use self::contender::{Contender, legs_named, model_named};
 use self::measure::measure;
-use self::prepare::{Prepared, Workshop};
+use self::prepare::{DatasetIndexes, Prepared};
 use self::report::{Outcome, Report, Round};
 use super::ask::quiet;
 use super::{named, plural, print_either};
@@ -42,7 +42,7 @@ pub fn run(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
 
 fn datasets(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
     if args.run.is_some() && args.beir.len() > 1 {
-        bail!("--run writes the run of one dataset; give one --beir at a time");
+        bail!("--run takes one dataset; name a single --beir");
     }
     // A dataset brings its own documents, so the demo is not needed.
     let config = Config::load(named(common))?.map_or_else(Config::defaults, Ok)?;
@@ -51,15 +51,15 @@ fn datasets(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
     let second = args.against.as_deref().map(Contender::parse).transpose();
     let second = second.context("--against")?;
     if second.as_ref() == Some(&first) {
-        bail!("--against names what is measured anyway; name another model or other legs");
+        bail!("--against is the same configuration; name another model or other legs");
     }
     // All of them before the first hour of work.
     let datasets = args.beir.iter().map(|dir| Dataset::open(dir, &args.split, args.limit()));
     let datasets = datasets.collect::<anyhow::Result<Vec<_>>>()?;
-    let mut workshop = Workshop::new(&config.data_dir, args.fresh)?;
+    let mut indexes = DatasetIndexes::new(&config.data_dir, args.fresh)?;
     let outcomes = datasets
         .iter()
-        .map(|dataset| outcome(&mut workshop, dataset, args, &first, second.as_ref()))
+        .map(|dataset| outcome(&mut indexes, dataset, args, &first, second.as_ref()))
         .collect::<anyhow::Result<Vec<_>>>()?;
     let report = Report::new(outcomes, args.seed);
     if let Some(path) = &args.per_query {
@@ -73,7 +73,7 @@ fn datasets(common: &Common, args: &Eval) -> anyhow::Result<ExitCode> {
 }
 
 fn outcome(
-    workshop: &mut Workshop,
+    indexes: &mut DatasetIndexes,
     dataset: &Dataset,
     args: &Eval,
     first: &Contender,
@@ -81,9 +81,9 @@ fn outcome(
 ) -> anyhow::Result<Outcome> {
     // Opened anew for each, though it may be the same corpus: what one has read would be quick for the other.
     let mut round = |contender: &Contender| -> anyhow::Result<(Round, Vec<String>)> {
-        let prepared = workshop.prepare(dataset, &contender.embedder)?;
+        let prepared = indexes.prepare(dataset, &contender.embedder)?;
         let answers = measure(&prepared.snapshot, dataset, contender.legs)?;
-        let notes = oddities(dataset, &prepared)?;
+        let notes = dataset_notes(dataset, &prepared)?;
         Ok((Round::new(dataset, &args.split, contender, prepared, answers), notes))
     };
     let (first, notes) = round(first)?;
@@ -95,7 +95,7 @@ fn outcome(
 }
 
 /// What makes figures lower than they could be, or not those of the dataset.
-fn oddities(dataset: &Dataset, prepared: &Prepared) -> anyhow::Result<Vec<String>> {
+fn dataset_notes(dataset: &Dataset, prepared: &Prepared) -> anyhow::Result<Vec<String>> {
     let mut notes = Vec::new();
     if let Some(first) = prepared.indexed.faults.first() {
         let count = plural(prepared.indexed.faults_in_all, "problem");
@@ -117,7 +117,7 @@ fn oddities(dataset: &Dataset, prepared: &Prepared) -> anyhow::Result<Vec<String
     }
     if dataset.unknown_queries > 0 {
         let count = dataset.unknown_queries;
-        notes.push(format!("{count} judged queries are not in queries.jsonl and are left out"));
+        notes.push(format!("{count} judged queries are not in queries.jsonl and were skipped"));
     }
     Ok(notes)
 }

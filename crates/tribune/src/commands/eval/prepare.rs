@@ -17,7 +17,7 @@ use crate::commands::index::{PATIENCE, embed_with_progress, update_with_progress
 use crate::commands::progress::Progress;
 
 /// Makes corpora of datasets.
-pub struct Workshop {
+pub struct DatasetIndexes {
     data_dir: PathBuf,
     fresh: bool,
     /// Corpora that this run has made: `fresh` removes each of them once.
@@ -34,7 +34,7 @@ pub struct Prepared {
     pub embedded: Option<EmbedReport>,
 }
 
-impl Workshop {
+impl DatasetIndexes {
     pub fn new(data_dir: &Path, fresh: bool) -> anyhow::Result<Self> {
         Ok(Self { data_dir: data_dir.join("eval"), fresh, made: HashSet::new(), pool: Pool::for_background()? })
     }
@@ -45,11 +45,11 @@ impl Workshop {
         let folder = distinct(&dataset.name, &dataset.corpus.to_string_lossy());
         let folder = self.data_dir.join(folder);
         let dir = folder.join(model_folder(choice));
-        std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        std::fs::create_dir_all(&folder).with_context(|| format!("cannot create the folder {}", folder.display()))?;
         // Held until the corpus is open, so that a concurrent run finds it complete.
         let _lock = lock(&dir.with_extension("lock"), &dataset.name)?;
         if self.made.insert(dir.clone()) && self.fresh && dir.exists() {
-            std::fs::remove_dir_all(&dir).with_context(|| format!("{} cannot be removed", dir.display()))?;
+            std::fs::remove_dir_all(&dir).with_context(|| format!("cannot remove the old index {}", dir.display()))?;
         }
         let source = DocumentsSource::new(
             Settings {
@@ -69,13 +69,13 @@ impl Workshop {
         if indexed.documents == 0 {
             let first = indexed.faults.first().map(|fault| format!(" ({fault})"));
             let first = first.unwrap_or_default();
-            bail!("{} holds no documents{first}", dataset.corpus.display());
+            bail!("{} has no documents{first}", dataset.corpus.display());
         }
         let embedded = embed_with_progress(&source, &progress)?;
         let snapshot = source.published()?;
         let (passages, covered) = snapshot.coverage();
         if embedded.is_some() && covered < passages {
-            bail!("only {covered} of {passages} passages of {} got a vector; try again with --fresh", dataset.name);
+            bail!("only {covered} of {passages} passages of {} have vectors; try again with --fresh", dataset.name);
         }
         Ok(Prepared { snapshot, dir, indexed, embedded })
     }
@@ -83,10 +83,10 @@ impl Workshop {
 
 /// Waits for another evaluation that makes the same. A killed one's lock frees itself.
 fn lock(path: &Path, dataset: &str) -> anyhow::Result<File> {
-    let file = File::create(path).with_context(|| format!("{} cannot be made", path.display()))?;
+    let file = File::create(path).with_context(|| format!("cannot create {}", path.display()))?;
     if file.try_lock().is_err() {
         eprintln!("tribune: another evaluation is indexing {dataset}; waiting for it");
-        file.lock().with_context(|| format!("{} cannot be locked", path.display()))?;
+        file.lock().with_context(|| format!("cannot lock {}", path.display()))?;
     }
     Ok(file)
 }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::beir::Dataset;
 use super::bootstrap::Difference;
 use super::contender::Contender;
-use super::measure::Answered;
+use super::measure::QueryResult;
 use super::metrics::{Figures, Scores};
 use super::prepare::Prepared;
 use crate::commands::{plural, table};
@@ -35,7 +35,7 @@ pub struct Round {
     #[serde(skip)]
     dir: PathBuf,
     #[serde(skip)]
-    pub answers: Vec<Answered>,
+    pub answers: Vec<QueryResult>,
 }
 
 /// Everything about one dataset.
@@ -74,7 +74,7 @@ impl Round {
         split: &str,
         contender: &Contender,
         prepared: Prepared,
-        answers: Vec<Answered>,
+        answers: Vec<QueryResult>,
     ) -> Self {
         let embedded = prepared.embedded.unwrap_or_default();
         let times: Vec<f64> = answers.iter().map(|answer| answer.ms).collect();
@@ -114,7 +114,7 @@ impl Outcome {
     /// How much better each query is answered by the first configuration.
     pub fn differences(&self) -> Option<Vec<f64>> {
         let pairs = self.first.answers.iter().zip(&self.second.as_ref()?.answers);
-        let difference = |(one, two): (&Answered, &Answered)| one.scores.ndcg_10 - two.scores.ndcg_10;
+        let difference = |(one, two): (&QueryResult, &QueryResult)| one.scores.ndcg_10 - two.scores.ndcg_10;
         Some(pairs.map(difference).collect())
     }
 }

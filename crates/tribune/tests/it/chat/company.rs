@@ -41,7 +41,7 @@ fn terminal_chat_works() {
     assert!(ended.status.success(), "{out}{err}");
     assert_eq!(out.matches("Hello.").count(), 3, "two answers, and one in the history: {out}");
     assert!(out.contains("You: Hi there") && out.contains("delete_task: "), "{out}");
-    assert!(err.contains("There is no /nothing") && err.contains("tribune: "), "{err}");
+    assert!(err.contains("There is no command /nothing") && err.contains("tribune: "), "{err}");
     assert_eq!(me.get("/conversations").json().as_array().expect("a list").len(), 2);
 }
 

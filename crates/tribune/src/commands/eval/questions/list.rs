@@ -111,6 +111,6 @@ mod tests {
             assert!(message.contains(told), "{message}");
         }
         let message = format!("{:#}", read(Path::new("none.tsv")).expect_err("refused"));
-        assert!(message.contains("none.tsv cannot be read; it is the list of questions"), "{message}");
+        assert!(message.contains("cannot read the list of questions, none.tsv"), "{message}");
     }
 }

@@ -18,7 +18,7 @@ use tribune_corpus::{DocumentsSource, IndexError};
 use tribune_server::{Profile, Service};
 
 use self::list::{Question, read};
-use self::outcome::{Asked, Expected, Outcome};
+use self::outcome::{Expected, Outcome, QuestionResult};
 use super::{above_floor, files};
 use crate::cli::{Common, Eval};
 use crate::commands::ask::{self, make_ready};
@@ -42,13 +42,13 @@ pub fn run(common: &Common, args: &Eval, file: &Path) -> anyhow::Result<ExitCode
     }
     let profile = service.default_profile();
     if profile.sources().is_empty() {
-        bail!("there are no sources to ask; add a [[sources]] table to the configuration");
+        bail!("there are no sources to search; add a [[sources]] table to the configuration");
     }
     let examiner = Examiner { service: &service, profile };
     let outcome = Outcome {
         file: file.display().to_string(),
         sources: profile.sources().iter().map(|source| source.name().to_owned()).collect(),
-        asked: runtime()?.block_on(examiner.ask_all(&questions, file))?,
+        results: runtime()?.block_on(examiner.ask_all(&questions, file))?,
         notes,
     };
     if let Some(path) = &args.per_query {
@@ -78,12 +78,12 @@ struct Examiner<'a> {
 }
 
 impl Examiner<'_> {
-    async fn ask_all(&self, questions: &[Question], file: &Path) -> anyhow::Result<Vec<Asked>> {
+    async fn ask_all(&self, questions: &[Question], file: &Path) -> anyhow::Result<Vec<QuestionResult>> {
         let progress = Progress::start();
         if let Some(first) = questions.first() {
             self.found(&first.text).await?; // not timed: it loads what the others find loaded
         }
-        let mut asked = Vec::with_capacity(questions.len());
+        let mut results = Vec::with_capacity(questions.len());
         for (done, question) in (1..).zip(questions) {
             let place = || format!("{}:{}", file.display(), question.line);
             let mut expected = Vec::with_capacity(question.expected.len());
@@ -93,11 +93,11 @@ impl Examiner<'_> {
             let started = Instant::now();
             let found = self.found(&question.text).await.with_context(place)?;
             let ms = started.elapsed().as_secs_f64() * 1000.0;
-            asked.push(Asked::new(question, expected, found, ms));
+            results.push(QuestionResult::new(question, expected, found, ms));
             progress.show("questions", Step::Queries, done, questions.len() as u64);
         }
         progress.done("questions", Step::Queries);
-        Ok(asked)
+        Ok(results)
     }
 
     /// The ids that the tool answers with, best first.
@@ -132,7 +132,7 @@ impl Examiner<'_> {
         match held.as_slice() {
             [] => Ok(Expected::new(text, false)),
             [only] => Ok(Expected::new(only, true)),
-            many => bail!("`{text}` is in more than one source; write which is meant: {}", many.join(" or ")),
+            many => bail!("`{text}` is in more than one source; write {}", many.join(" or ")),
         }
     }
 

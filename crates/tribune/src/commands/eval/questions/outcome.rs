@@ -25,7 +25,7 @@ impl Expected {
 }
 
 /// One question and its result.
-pub struct Asked {
+pub struct QuestionResult {
     line: u64,
     question: String,
     expected: Vec<Expected>,
@@ -34,7 +34,7 @@ pub struct Asked {
     ms: f64,
 }
 
-impl Asked {
+impl QuestionResult {
     pub fn new(question: &Question, mut expected: Vec<Expected>, found: Vec<String>, ms: f64) -> Self {
         // The same document may be named twice, with its source and without.
         let mut seen = std::collections::HashSet::new();
@@ -79,7 +79,7 @@ impl Asked {
             let place = match self.rank(expected) {
                 Some(rank) => format!("came as number {rank}"),
                 None if expected.held => format!("is not among the first {DEPTH}"),
-                None => "is in no source; correct the id".to_owned(),
+                None => "is in no source; check the id".to_owned(),
             };
             text.push_str(&format!("    {} {place}\n", expected.id));
         }
@@ -94,35 +94,35 @@ impl Asked {
 pub struct Outcome {
     pub file: String,
     pub sources: Vec<String>,
-    pub asked: Vec<Asked>,
+    pub results: Vec<QuestionResult>,
     pub notes: Vec<String>,
 }
 
 impl Outcome {
     pub fn mean(&self) -> Scores {
-        Scores::mean(self.asked.iter().map(|asked| asked.scores))
+        Scores::mean(self.results.iter().map(|result| result.scores))
     }
 
     fn figures(&self) -> Figures {
-        let times: Vec<f64> = self.asked.iter().map(|asked| asked.ms).collect();
+        let times: Vec<f64> = self.results.iter().map(|result| result.ms).collect();
         Figures::new(self.mean(), &times)
     }
 
     fn hits(&self, depth: usize) -> f64 {
-        let hits = self.asked.iter().filter(|asked| asked.is_within(depth)).count();
-        hits as f64 / self.asked.len().max(1) as f64
+        let hits = self.results.iter().filter(|result| result.is_within(depth)).count();
+        hits as f64 / self.results.len().max(1) as f64
     }
 
     /// Those that the first result does not answer.
-    fn misses(&self) -> Vec<&Asked> {
-        self.asked.iter().filter(|asked| !asked.is_within(1)).collect()
+    fn misses(&self) -> Vec<&QuestionResult> {
+        self.results.iter().filter(|result| !result.is_within(1)).collect()
     }
 
     pub fn json(&self) -> Value {
-        let misses: Vec<_> = self.misses().into_iter().map(Asked::json).collect();
+        let misses: Vec<_> = self.misses().into_iter().map(QuestionResult::json).collect();
         let figures = self.figures();
         json!({
-            "queries": self.asked.len(),
+            "queries": self.results.len(),
             "sources": self.sources,
             "hits@1": self.hits(1),
             "hits@10": self.hits(SHORT),
@@ -139,7 +139,7 @@ impl Outcome {
         let figures = self.figures();
         let mut text = format!(
             "{} of {} asked of {}\n\nhits@1  hits@10  MRR@10  nDCG@10  p50 ms  p99 ms\n",
-            plural(self.asked.len() as u64, "question"),
+            plural(self.results.len() as u64, "question"),
             self.file,
             self.sources.join(", ")
         );
@@ -159,8 +159,8 @@ impl Outcome {
             let count = plural(misses.len() as u64, "question");
             text.push_str(&format!("\nnot answered by the first result: {count}\n"));
         }
-        for asked in misses.iter().take(MAX_SHOWN) {
-            text.push_str(&asked.readable());
+        for result in misses.iter().take(MAX_SHOWN) {
+            text.push_str(&result.readable());
         }
         if misses.len() > MAX_SHOWN {
             let more = misses.len() - MAX_SHOWN;
@@ -174,12 +174,12 @@ impl Outcome {
 
     /// One object for each question.
     pub fn lines(&self) -> impl Iterator<Item = Value> {
-        self.asked.iter().map(|asked| {
-            let mut line = asked.json();
-            line["ndcg@10"] = asked.scores.ndcg_10.into();
-            line["mrr@10"] = asked.scores.mrr_10.into();
-            line["ms"] = asked.ms.into();
-            line["found"] = asked.found.iter().take(SHORT).cloned().collect();
+        self.results.iter().map(|result| {
+            let mut line = result.json();
+            line["ndcg@10"] = result.scores.ndcg_10.into();
+            line["mrr@10"] = result.scores.mrr_10.into();
+            line["ms"] = result.ms.into();
+            line["found"] = result.found.iter().take(SHORT).cloned().collect();
             line
         })
     }
@@ -189,10 +189,10 @@ impl Outcome {
 mod tests {
     use super::*;
 
-    fn asked(expected: &[Expected], found: &[&str]) -> Asked {
+    fn result(expected: &[Expected], found: &[&str]) -> QuestionResult {
         let question = Question { line: 4, text: "who".to_owned(), expected: Vec::new() };
         let found = found.iter().map(|id| (*id).to_owned()).collect();
-        Asked::new(&question, expected.to_vec(), found, 1.0)
+        QuestionResult::new(&question, expected.to_vec(), found, 1.0)
     }
 
     #[test]
@@ -200,11 +200,11 @@ mod tests {
         let outcome = Outcome {
             file: "q.tsv".to_owned(),
             sources: vec!["n".to_owned()],
-            asked: vec![
-                asked(&[Expected::new("n:a", true)], &["n:a", "n:b"]),
-                asked(&[Expected::new("n:a", true), Expected::new("n:a", true)], &["n:b", "n:a"]),
-                asked(&[Expected::new("n:c", true)], &["n:b"]),
-                asked(&[Expected::new("x", false)], &[]),
+            results: vec![
+                result(&[Expected::new("n:a", true)], &["n:a", "n:b"]),
+                result(&[Expected::new("n:a", true), Expected::new("n:a", true)], &["n:b", "n:a"]),
+                result(&[Expected::new("n:c", true)], &["n:b"]),
+                result(&[Expected::new("x", false)], &[]),
             ],
             notes: Vec::new(),
         };
