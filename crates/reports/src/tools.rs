@@ -271,7 +271,7 @@ mod tests {
             assert!(errors.is_empty(), "{errors:?}");
         }
         for spec in [get_report(), market_overview()] {
-            assert_eq!(tribune_core::lint::faults(&spec), Vec::<String>::new(), "{}", spec.name);
+            assert_eq!(tribune_registry::lint::faults(&spec), Vec::<String>::new(), "{}", spec.name);
         }
     }
 }

@@ -362,7 +362,7 @@ mod tests {
     fn every_host_takes_every_tool() {
         for form in Form::all() {
             let spec = form.spec();
-            assert_eq!(tribune_core::lint::faults(&spec), Vec::<String>::new(), "{}", spec.name);
+            assert_eq!(tribune_registry::lint::faults(&spec), Vec::<String>::new(), "{}", spec.name);
             assert!(spec.name.starts_with("binance_"), "{}", spec.name);
         }
     }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::RwLock;
-use tribune_core::registry::Registered;
 use tribune_core::{CallContext, Error, ErrorKind, JsonObject, Principal, Result, Scopes, Tool, ToolOutput};
+use tribune_registry::Registered;
 
 use super::Service;
 use crate::audit::{self, Asked};

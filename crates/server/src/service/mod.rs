@@ -15,8 +15,8 @@ use http::HeaderValue;
 use indexmap::IndexMap;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tribune_core::registry::RegistrationError;
 use tribune_core::{CallContext, Clock, Links, Principal, Scopes, Source, SourceStatus, Tool};
+use tribune_registry::RegistrationError;
 use tribune_storage::ConversationStore;
 
 use crate::address::bare_host;

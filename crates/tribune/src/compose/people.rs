@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use tribune_agent::Agent;
-use tribune_core::{Error, Links, Secret, Source, SystemClock};
+use tribune_config::Secret;
+use tribune_core::{Error, Links, Source, SystemClock};
 use tribune_oauth::Issuer;
 use tribune_oauth::jwt::Verifier;
 use tribune_oauth::login::Provider;
