@@ -88,8 +88,8 @@ fn mentions(schema: &Value, keyword: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tribune_core::{CallDisplay, Hints};
     use serde_json::json;
+    use tribune_core::{CallDisplay, Hints};
 
     fn good() -> ToolSpec {
         let object = |value: Value| value.as_object().cloned().expect("object");

@@ -170,12 +170,12 @@ mod tests {
     }
 
     #[test]
-    fn tools_keep_the_order_they_were_added_in() {
+    fn tools_keep_their_order() {
         assert_eq!(registry().names().collect::<Vec<_>>(), ["zeta", "alpha"]);
     }
 
     #[test]
-    fn older_names_are_answered_to_but_not_listed() {
+    fn older_names_work_unlisted() {
         let registry = registry();
         let called = |name: &str| registry.lookup(name).map(|tool| tool.spec().name.clone());
         assert_eq!(called("old.zeta").as_deref(), Some("zeta"));
@@ -186,13 +186,13 @@ mod tests {
     }
 
     #[test]
-    fn a_second_tool_of_one_name_is_refused() {
+    fn duplicate_tool_is_refused() {
         let error = registry().add(echo("zeta")).expect_err("duplicate");
         assert!(matches!(error, RegistrationError::Duplicate(name) if name == "zeta"));
     }
 
     #[test]
-    fn wrong_arguments_are_explained_with_a_right_call() {
+    fn wrong_arguments_get_a_correct_call() {
         let registry = registry();
         let tool = registry.lookup("zeta").expect("zeta");
         let message = |args| tool.prepare(object(args)).expect_err("refused").to_string();
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn an_argument_that_is_null_is_not_given_unless_null_means_something() {
+    fn null_arguments_are_omitted_unless_allowed() {
         let registry = registry();
         let tool = registry.lookup("zeta").expect("zeta");
         let given = tool.prepare(object(json!({"query": "x", "limit": null, "since": null})));
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_stands_for_its_argument_but_never_replaces_it() {
+    fn alias_never_replaces_its_argument() {
         let registry = registry();
         let tool = registry.lookup("zeta").expect("zeta");
         assert_eq!(tool.prepare(object(json!({"q": "x"}))).expect("alias")["query"], "x");

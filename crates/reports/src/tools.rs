@@ -107,6 +107,7 @@ fn get_report() -> ToolSpec {
         icon: None,
         display: CallDisplay {
             progress: Some(("Reading a market report", "Read a market report")),
+            subject: Some("symbol"),
             ..CallDisplay::default()
         },
         aliases: vec![("ticker", "symbol"), ("pair", "symbol"), ("market", "symbol")],
@@ -244,7 +245,7 @@ fn market_overview() -> ToolSpec {
         output_schema: model::schema_for::<Overview>().as_object().cloned().unwrap_or_default(),
         hints: READ_LIVE,
         icon: None,
-        display: CallDisplay::default(),
+        display: CallDisplay { subject: Some("symbol"), ..CallDisplay::default() },
         aliases: Vec::new(),
     }
 }

@@ -32,7 +32,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("agent", &["config", "core", "storage"]),
     ("conformance", &[]),
     ("oauth", &["core", "storage"]),
-    ("server", &["registry", "core", "page", "storage", "agent", "oauth", "conformance"]),
+    ("server", &["registry", "config", "core", "page", "storage", "agent", "oauth", "conformance"]),
     ("exchange-sim", &[]),
 ];
 

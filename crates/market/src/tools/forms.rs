@@ -297,7 +297,7 @@ impl Form {
             output_schema: (self.output)(self.shape),
             hints: READ_LIVE,
             icon: None,
-            display: CallDisplay::default(),
+            display: CallDisplay { subject: Some("symbol"), ..CallDisplay::default() },
             aliases: ALIASES.to_vec(),
         }
     }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 use tribune_core::Source as _;
-use tribune_registry::Registry;
 use tribune_exchange_sim::{Fault, Limits};
+use tribune_registry::Registry;
 
 use crate::support::{Market, MarketSettings, call, exchange, simulation, until};
 

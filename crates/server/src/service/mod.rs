@@ -194,6 +194,15 @@ impl Service {
         if is_plain { format!("{base}/mcp") } else { format!("{base}/mcp/{}", profile.name()) }
     }
 
+    /// The addresses of all MCP endpoints: what a token of another issuer can be for.
+    pub fn resources(&self) -> Vec<String> {
+        let base = self.links.base();
+        let names = self.profiles().map(|profile| format!("/{}", profile.name()));
+        let endpoints: Vec<String> = std::iter::once(String::new()).chain(names).collect();
+        let addresses = |path: &str| endpoints.iter().map(|name| format!("{base}/{path}{name}")).collect::<Vec<_>>();
+        [addresses("mcp"), addresses("sse")].concat()
+    }
+
     /// The profile of plain `/mcp` for a host name: some MCP hosts connect to exactly that path only.
     pub fn profile_for_host(&self, host: &str) -> &Arc<Profile> {
         self.by_host.get(host).unwrap_or(&self.default)

@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tribune_config::Environment;
 use tribune_core::{CallContext, Clock, DocumentId, Links, Principal, Source as _};
-use tribune_registry::Registry;
 use tribune_exchange_sim::{ApiKey, Exchange, Mode, Settings, Simulation};
+use tribune_registry::Registry;
 
 use super::market_source;
 use crate::config::MarketConfig;
