@@ -67,7 +67,7 @@ pub(crate) struct Caller<'a> {
     made: HashMap<String, usize>,
     /// The calls that the user is asked about now.
     held: Vec<HeldCall>,
-    /// Whether one of them was confirmed, but now does something else than what the user was asked.
+    /// Whether a confirmed call is held again because its question has changed.
     has_changed: bool,
 }
 
@@ -92,13 +92,13 @@ enum Plan {
 
 enum Permission {
     NotNeeded,
-    /// The call is held unless this is what the user said yes to.
+    /// The question that the user confirmed. The call is held if it asks another one now.
     Needed(Option<String>),
 }
 
 enum Ended {
     Answered(ToolOutput),
-    /// It did not run: the user must be asked this.
+    /// It did not run: the user must answer this question.
     Held(String),
     /// It did not run, because it cannot succeed.
     Refused(Error),

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
-use tribune_core::environment::{Secret, check_range, is_http_url};
+use tribune_config::{Secret, check_range, is_http_url};
 use tribune_core::{Error, Result};
 
 use crate::settings::{Settings, ToolAccess};

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_day_and_the_operators_words_are_in_it() {
+    fn prompt_has_date_and_instructions() {
         let now: Timestamp = "2026-11-15T23:59:59Z".parse().expect("a time");
         let prompt = system_prompt(now, Some("  Speak like a librarian.\n"), &[]);
         assert!(prompt.starts_with("You are the assistant of Tribune."));

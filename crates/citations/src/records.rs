@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use tokio::sync::Semaphore;
-use tribune_core::{Cited, Document, DocumentId, Environment, Error, Links, Result};
+use tribune_config::Environment;
+use tribune_core::{Cited, Document, DocumentId, Error, Links, Result};
 
 use crate::record::written;
 use crate::token::Token;

@@ -2,9 +2,13 @@
 
 #![allow(clippy::disallowed_methods, reason = "this is where the machine's clock is read")]
 
+mod id;
+
 use std::time::Instant;
 
 use jiff::Timestamp;
+
+pub use id::id_of_time;
 
 pub trait Clock: Send + Sync {
     /// Wall-clock time, for people and records.

@@ -13,9 +13,9 @@ use crate::user::UserId;
 /// Who is calling. Tools take the user from here and never from an argument.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Principal {
-    /// The person at this machine: a shell, stdio, or a loopback listener without authentication.
+    /// The person whose account on this machine runs Tribune: a shell, stdio, or a caller with the local secret.
     Local,
-    /// A remote caller without a token.
+    /// A caller without a token or a session.
     Anonymous,
     /// An authenticated user.
     User(UserId),

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_an_id_says_why() {
+    fn invalid_ids_are_explained() {
         assert_eq!(DocumentId::parse("plain"), Err(InvalidId::NoScheme));
         assert_eq!(DocumentId::parse(":key"), Err(InvalidId::NoScheme));
         assert_eq!(DocumentId::parse("notes:"), Err(InvalidId::NoKey));

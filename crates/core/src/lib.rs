@@ -6,45 +6,35 @@
 //! - [`document`]: [`Document`] and [`Hit`], what sources give back;
 //! - [`source`]: the [`Source`] trait, anything that can be searched and fetched;
 //! - [`tool`]: [`Tool`], [`ToolSpec`] and [`ToolOutput`];
-//! - [`registry`]: the tools of one endpoint, in order, with their argument schemas compiled;
-//! - [`lint`]: the rules hosts hold tools to, checked on every tool we register;
 //! - [`links`]: [`Links`], the addresses that answers cite;
 //! - [`wire`]: what an answer takes on the wire, and how it is kept within what hosts take;
 //! - [`user`]: [`UserId`], the name of an owner; [`scope`]: what a caller may do; [`readers`]: who may see a
 //!   document;
 //! - [`context`]: who calls, until when, and how to say "still working";
-//! - [`error`]: one error type with a kind that the edges map to MCP and HTTP;
-//! - [`clock`]: time as a parameter;
-//! - [`environment`]: what sources are built with, and what their configuration types share.
+//! - [`error`]: one error type with a kind that the edges map to MCP and HTTP.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
 
-pub mod clock;
 pub mod context;
 pub mod document;
-pub mod environment;
 pub mod error;
 pub mod id;
 pub mod links;
-pub mod lint;
 pub mod readers;
-pub mod registry;
 pub mod scope;
 pub mod source;
 pub mod tool;
 pub mod user;
 pub mod wire;
 
-pub use clock::{Clock, SystemClock, id_of_time};
 pub use context::{CallContext, Principal, Progress, ProgressSink};
 pub use document::{Cited, Document, Hit};
-pub use environment::{Environment, Secret};
 pub use error::{Error, ErrorKind, Result};
 pub use id::{DocumentId, InvalidId};
 pub use links::Links;
 pub use readers::{Reader, Readers};
-pub use registry::Registry;
 pub use scope::{Scope, Scopes};
 pub use source::{Panel, Query, Source, SourceFacts, SourceStatus};
 pub use tool::{CallDisplay, Hints, JsonObject, Tool, ToolOutput, ToolSpec};
+pub use tribune_clock::{Clock, SystemClock, id_of_time};
 pub use user::{InvalidUser, UserId};

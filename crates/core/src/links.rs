@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_citation_leads_back_to_its_id() {
+    fn citations_round_trip() {
         let links = Links::new("https://tribune.example.org/t/");
         assert_eq!(links.path_prefix(), "/t");
         for text in ["ticker:BTCUSDT", "x-coredata://A/ICNote/p12", "notes:50% of ü?#&/data/.."] {

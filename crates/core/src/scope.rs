@@ -37,7 +37,7 @@ impl Scopes {
     pub const NONE: Self = Self(0);
     pub const READ: Self = Self(1);
     pub const ALL: Self = Self(0b1_1111);
-    /// What a person allows unless something else is asked for.
+    /// The default scopes of tokens and of requests for access.
     pub const USUAL: Self = Self(0b111);
 
     pub const fn contains(self, scope: Scope) -> bool {

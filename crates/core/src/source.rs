@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_held_is_counted_in_words() {
+    fn counts_are_worded() {
         let counted = |noun: &str, count| {
             let facts = SourceFacts { noun: noun.to_owned(), documents: count, ..SourceFacts::default() };
             facts.counted()

@@ -39,17 +39,19 @@ pub struct ToolSpec {
     pub icon: Option<String>,
     /// Other names that callers use for an argument: `(alias, argument)`. Renamed before validation.
     pub aliases: Vec<(&'static str, &'static str)>,
-    /// How a chat shows calls to a person; hosts do not see it.
+    /// How chats and the audit log describe calls; hosts do not see it.
     pub display: CallDisplay,
 }
 
-/// How a chat shows calls of a tool to a person. What is not set follows from the tool's title.
+/// How chats and the audit log describe calls of a tool. What is not set follows from the tool's title.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallDisplay {
     /// What a call does while it runs, and what it did: `("Adding a task", "Added a task")`.
     pub progress: Option<(&'static str, &'static str)>,
     /// The list that an answer holds, and what one item of it is called: `("tasks", "task")`.
     pub items: Option<(&'static str, &'static str)>,
+    /// The argument, or the field of an item, that names what a call is about, if that is not `id`.
+    pub subject: Option<&'static str>,
     /// Its answers are not sources that can be cited, such as the user's own list or something that is gone.
     pub is_uncitable: bool,
 }

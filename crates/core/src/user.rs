@@ -14,7 +14,7 @@ pub struct InvalidUser(String);
 impl UserId {
     pub const MAX_CHARS: usize = 64;
 
-    /// Names are told apart exactly as they are written.
+    /// Names are case-sensitive.
     pub fn new(name: &str) -> Result<Self, InvalidUser> {
         let fit = |c: char| c.is_ascii_alphanumeric() || "._@+-".contains(c);
         let starts_well = name.starts_with(|c: char| c.is_ascii_alphanumeric());

@@ -80,7 +80,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_takes_on_the_wire_what_is_reckoned(text in "[\\x00-\\x7f]{0,60}|\\PC{0,40}") {
+        fn wire_size_is_exact(text in "[\\x00-\\x7f]{0,60}|\\PC{0,40}") {
             let once = serde_json::to_string(&text).expect("JSON");
             let twice = serde_json::to_string(&once).expect("JSON");
             // Less the quotes around each, which are not the text's.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
-use tribune_core::environment::{check_range, is_http_url};
+use tribune_config::{check_range, is_http_url};
 use tribune_core::{Error, Result};
 use tribune_corpus::config::Identity;
 use tribune_corpus::{Built, Collection, Environment};

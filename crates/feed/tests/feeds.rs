@@ -136,7 +136,7 @@ fn source(dir: &Path, clock: &Arc<TestClock>, urls: &[String]) -> Arc<DocumentsS
         every_mins: 15,
     };
     let environment = Environment {
-        common: tribune_core::Environment {
+        common: tribune_config::Environment {
             clock: clock.clone(),
             links: Links::new("http://tribune.test"),
             config_dir: dir.to_owned(),

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use tribune_binance::{feed, rest};
 use tribune_citations::Limits;
 use tribune_citations::records::Records;
-use tribune_core::environment::check_range;
-use tribune_core::{Environment, Error, Result};
+use tribune_config::{Environment, check_range};
+use tribune_core::{Error, Result};
 
 use crate::market::{Market, Settings};
 use crate::source::MarketSource;

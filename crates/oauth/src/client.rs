@@ -27,7 +27,7 @@ const MAX_DOCUMENTS: usize = 1_000;
 pub struct Client {
     #[serde(skip)]
     pub id: String,
-    /// As the program calls itself: nobody has checked it.
+    /// The name that the program gave; unverified.
     pub name: String,
     redirect_uris: Vec<String>,
 }

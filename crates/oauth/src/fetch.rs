@@ -45,14 +45,23 @@ impl Fetcher {
         exempt.contains(&named)
     }
 
+    /// Whether an address is private as it is written. Other names are resolved when the connection is made.
+    fn is_private(&self, url: &Url) -> bool {
+        match url.host() {
+            Some(Host::Ipv4(address)) => !is_public(IpAddr::V4(address)),
+            Some(Host::Ipv6(address)) => !is_public(IpAddr::V6(address)),
+            // The resolver sees no ports: an exempt name may be private, and only its named port is exempt.
+            Some(Host::Domain(name)) => self
+                .exempt
+                .iter()
+                .flat_map(|exempt| exempt.iter())
+                .any(|exempt| exempt.rsplit_once(':').is_some_and(|(exempt, _)| exempt == name)),
+            None => true,
+        }
+    }
+
     pub(crate) async fn json(&self, url: &Url) -> Result<Value> {
-        // Addresses are not resolved, so the resolver does not see them.
-        let address = match url.host() {
-            Some(Host::Ipv4(address)) => Some(IpAddr::V4(address)),
-            Some(Host::Ipv6(address)) => Some(IpAddr::V6(address)),
-            _ => None,
-        };
-        if address.is_some_and(|address| !is_public(address)) && !self.is_exempt(url) {
+        if self.is_private(url) && !self.is_exempt(url) {
             return Err(Error::invalid_argument(format!("{url} is not a public address")));
         }
         send(self.client.get(url.clone()), url).await
@@ -121,7 +130,7 @@ impl Resolve for PublicOnly {
     }
 }
 
-/// Whether an address can be anybody's: not of this machine, its network, or a special purpose.
+/// Whether an address is public: not of this machine, its network, or a special purpose.
 fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
@@ -203,6 +212,20 @@ mod tests {
         ] {
             assert!(!is_public(private.parse().expect("an address")), "{private}");
         }
+    }
+
+    #[tokio::test]
+    async fn only_named_port_of_exempt_host_is_contacted() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let port = listener.local_addr().expect("bound").port();
+        let fetcher = Fetcher::guarded(Arc::from(["localhost:1".to_owned(), "127.0.0.1:1".to_owned()]));
+        let fetcher = fetcher.expect("a client");
+        for host in ["localhost", "127.0.0.1"] {
+            let url = Url::parse(&format!("https://{host}:{port}/client.json")).expect("a URL");
+            let error = fetcher.json(&url).await.expect_err(host);
+            assert!(error.message().contains("public address"), "{host}: {error}");
+        }
+        assert!(tokio::time::timeout(Duration::ZERO, listener.accept()).await.is_err(), "nobody came");
     }
 
     #[tokio::test]

@@ -97,7 +97,7 @@ pub(crate) async fn verify(keys: &Keys, token: &str, audience: &[&str], clock: &
     let Some(algorithm) = Algorithm::named(&header.alg).filter(|_| header.crit.is_none()) else {
         return Ok(None);
     };
-    // Before the issuer is asked for keys, what can be seen without them.
+    // Checks that need no keys come first.
     let now = clock.now().as_millisecond() as f64 / 1_000.0;
     let is_now = claims.exp > now - LEEWAY && claims.nbf.is_none_or(|from| from <= now + LEEWAY);
     let is_for_us = claims.aud.iter().any(|named| audience.contains(&named));
@@ -121,7 +121,7 @@ fn split(token: &str) -> Option<(Header, &[u8], Vec<u8>, Claims)> {
     Some((header, signed.as_bytes(), decode(signature)?, claims))
 }
 
-/// The subject as a user's name. One that does not fit, or that means somebody here, becomes a digest.
+/// The subject as a user name; a digest if it is no valid name, or a reserved one.
 fn user(claims: &Claims) -> UserId {
     let is_ours = |user: &UserId| *user == UserId::local() || *user == UserId::admin();
     match UserId::new(&claims.sub) {
@@ -130,7 +130,7 @@ fn user(claims: &Claims) -> UserId {
     }
 }
 
-/// A name for somebody whose own does not fit.
+/// A user name for a subject that is no valid name.
 pub(crate) fn digest_name(subject: &str) -> UserId {
     let digest = HEXLOWER.encode(&sha256(subject)[..12]);
     // Letters and digits always fit.

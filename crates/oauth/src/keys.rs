@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use data_encoding::BASE64URL_NOPAD;
-use ring::signature::{self, RsaPublicKeyComponents, UnparsedPublicKey};
+use ring::signature::{self, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm};
 use serde::Deserialize;
 use tokio::sync::Mutex;
 use tribune_core::{Clock, Error, Result};
@@ -15,7 +15,7 @@ use crate::redirect::is_loopback;
 
 /// Keys are fetched anew after this.
 const KEPT: Duration = Duration::from_secs(3_600);
-/// And no more often than this, whatever key a token names.
+/// An unknown key id causes at most one fetch in this time.
 const PAUSE: Duration = Duration::from_secs(60);
 const MAX_KEYS: usize = 100;
 
@@ -57,7 +57,7 @@ pub(crate) struct Keys {
     pub(crate) fetcher: Fetcher,
     clock: Arc<dyn Clock>,
     known: RwLock<Option<Known>>,
-    /// When keys were last asked for; held while they are.
+    /// When the keys were last fetched; locked during a fetch.
     asking: Mutex<Option<Instant>>,
 }
 
@@ -97,7 +97,7 @@ impl Keys {
 
     /// The keys that fit a token's header. Asks the issuer for a key that is not known; an issuer that does not answer
     /// leaves the known keys in use.
-    pub(crate) async fn fitting(&self, kid: Option<&str>, algorithm: Algorithm) -> Result<Vec<Key>> {
+    pub(crate) async fn fitting(&self, kid: Option<&str>, algorithm: &Algorithm) -> Result<Vec<Key>> {
         let fitting = |known: &Known| -> Vec<Key> {
             let keys = known.keys.iter().filter(|key| key.fits(kid, algorithm));
             keys.cloned().collect()
@@ -118,7 +118,7 @@ impl Keys {
         }
     }
 
-    /// Fetches the keys, unless somebody else just did and `suffices` says that this is enough.
+    /// Fetches the keys, at most once a minute, and not if `suffices` accepts those that a concurrent call fetched.
     async fn ask(&self, suffices: impl Fn(&Known) -> bool) -> Result<()> {
         let mut last = self.asking.lock().await;
         let now = self.clock.monotonic();
@@ -161,91 +161,70 @@ impl Keys {
     }
 }
 
-/// The signatures that are accepted: none without a key pair.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Algorithm {
-    Rs256,
-    Rs384,
-    Rs512,
-    Ps256,
-    Ps384,
-    Ps512,
-    Es256,
-    Es384,
-    EdDsa,
+/// A way to sign that is accepted: none works without a key pair.
+pub(crate) struct Algorithm {
+    name: &'static str,
+    /// The type of key and its curve.
+    key: (&'static str, Option<&'static str>),
+    scheme: Scheme,
+}
+
+enum Scheme {
+    Rsa(&'static RsaParameters),
+    /// A point with two coordinates.
+    Ecdsa(&'static dyn VerificationAlgorithm),
+    Ed25519,
 }
 
 impl Algorithm {
-    const NAMES: [(&'static str, Self); 9] = [
-        ("RS256", Self::Rs256),
-        ("RS384", Self::Rs384),
-        ("RS512", Self::Rs512),
-        ("PS256", Self::Ps256),
-        ("PS384", Self::Ps384),
-        ("PS512", Self::Ps512),
-        ("ES256", Self::Es256),
-        ("ES384", Self::Es384),
-        ("EdDSA", Self::EdDsa),
-    ];
-
-    pub(crate) fn named(name: &str) -> Option<Self> {
-        let known = Self::NAMES.iter().find(|(known, _)| *known == name);
-        known.map(|(_, algorithm)| *algorithm)
+    const fn rsa(name: &'static str, parameters: &'static RsaParameters) -> Self {
+        Self { name, key: ("RSA", None), scheme: Scheme::Rsa(parameters) }
     }
 
-    fn name(self) -> &'static str {
-        let known = Self::NAMES.iter().find(|(_, algorithm)| *algorithm == self);
-        known.map_or("", |(name, _)| name)
-    }
-
-    /// The type of key and its curve.
-    const fn family(self) -> (&'static str, Option<&'static str>) {
-        match self {
-            Self::Es256 => ("EC", Some("P-256")),
-            Self::Es384 => ("EC", Some("P-384")),
-            Self::EdDsa => ("OKP", Some("Ed25519")),
-            _ => ("RSA", None),
-        }
+    pub(crate) fn named(name: &str) -> Option<&'static Self> {
+        ALGORITHMS.iter().find(|algorithm| algorithm.name == name)
     }
 }
 
+static ALGORITHMS: [Algorithm; 9] = [
+    Algorithm::rsa("RS256", &signature::RSA_PKCS1_2048_8192_SHA256),
+    Algorithm::rsa("RS384", &signature::RSA_PKCS1_2048_8192_SHA384),
+    Algorithm::rsa("RS512", &signature::RSA_PKCS1_2048_8192_SHA512),
+    Algorithm::rsa("PS256", &signature::RSA_PSS_2048_8192_SHA256),
+    Algorithm::rsa("PS384", &signature::RSA_PSS_2048_8192_SHA384),
+    Algorithm::rsa("PS512", &signature::RSA_PSS_2048_8192_SHA512),
+    Algorithm { name: "ES256", key: ("EC", Some("P-256")), scheme: Scheme::Ecdsa(&signature::ECDSA_P256_SHA256_FIXED) },
+    Algorithm { name: "ES384", key: ("EC", Some("P-384")), scheme: Scheme::Ecdsa(&signature::ECDSA_P384_SHA384_FIXED) },
+    Algorithm { name: "EdDSA", key: ("OKP", Some("Ed25519")), scheme: Scheme::Ed25519 },
+];
+
 impl Key {
-    fn fits(&self, kid: Option<&str>, algorithm: Algorithm) -> bool {
-        let (kty, curve) = algorithm.family();
+    fn fits(&self, kid: Option<&str>, algorithm: &Algorithm) -> bool {
+        let (kty, curve) = algorithm.key;
         self.kty == kty
             && curve.is_none_or(|curve| self.crv.as_deref() == Some(curve))
-            && self.alg.as_deref().is_none_or(|alg| alg == algorithm.name())
+            && self.alg.as_deref().is_none_or(|alg| alg == algorithm.name)
             && self.purpose.as_deref().is_none_or(|purpose| purpose == "sig")
             && kid.is_none_or(|kid| self.kid.as_deref() == Some(kid))
     }
 
-    pub(crate) fn verifies(&self, algorithm: Algorithm, signed: &[u8], signature: &[u8]) -> bool {
+    pub(crate) fn verifies(&self, algorithm: &Algorithm, signed: &[u8], signature: &[u8]) -> bool {
+        self.verify(algorithm, signed, signature).is_some()
+    }
+
+    fn verify(&self, algorithm: &Algorithm, signed: &[u8], signature: &[u8]) -> Option<()> {
         let part = |part: &Option<String>| BASE64URL_NOPAD.decode(part.as_deref()?.as_bytes()).ok();
-        let rsa = |parameters: &signature::RsaParameters| {
-            let (Some(n), Some(e)) = (part(&self.n), part(&self.e)) else {
-                return false;
-            };
-            RsaPublicKeyComponents { n, e }.verify(parameters, signed, signature).is_ok()
+        let verified = match algorithm.scheme {
+            Scheme::Rsa(parameters) => {
+                let key = RsaPublicKeyComponents { n: part(&self.n)?, e: part(&self.e)? };
+                key.verify(parameters, signed, signature)
+            }
+            Scheme::Ecdsa(verifier) => {
+                let point = [&[4], part(&self.x)?.as_slice(), part(&self.y)?.as_slice()].concat();
+                UnparsedPublicKey::new(verifier, point).verify(signed, signature)
+            }
+            Scheme::Ed25519 => UnparsedPublicKey::new(&signature::ED25519, part(&self.x)?).verify(signed, signature),
         };
-        let curve = |verifier: &'static dyn signature::VerificationAlgorithm| {
-            let (Some(x), Some(y)) = (part(&self.x), part(&self.y)) else {
-                return false;
-            };
-            let point = [&[4], x.as_slice(), y.as_slice()].concat();
-            UnparsedPublicKey::new(verifier, point).verify(signed, signature).is_ok()
-        };
-        match algorithm {
-            Algorithm::Rs256 => rsa(&signature::RSA_PKCS1_2048_8192_SHA256),
-            Algorithm::Rs384 => rsa(&signature::RSA_PKCS1_2048_8192_SHA384),
-            Algorithm::Rs512 => rsa(&signature::RSA_PKCS1_2048_8192_SHA512),
-            Algorithm::Ps256 => rsa(&signature::RSA_PSS_2048_8192_SHA256),
-            Algorithm::Ps384 => rsa(&signature::RSA_PSS_2048_8192_SHA384),
-            Algorithm::Ps512 => rsa(&signature::RSA_PSS_2048_8192_SHA512),
-            Algorithm::Es256 => curve(&signature::ECDSA_P256_SHA256_FIXED),
-            Algorithm::Es384 => curve(&signature::ECDSA_P384_SHA384_FIXED),
-            Algorithm::EdDsa => part(&self.x).is_some_and(|point| {
-                UnparsedPublicKey::new(&signature::ED25519, point).verify(signed, signature).is_ok()
-            }),
-        }
+        verified.ok()
     }
 }

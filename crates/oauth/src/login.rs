@@ -45,6 +45,11 @@ impl Provider {
         Ok(Self { keys: Keys::new(issuer, clock.clone())?, client_id, client_secret, allow, clock })
     }
 
+    /// The provider's own name for itself, an address.
+    pub fn issuer(&self) -> &str {
+        &self.keys.issuer
+    }
+
     /// The provider's host, for the person who signs in.
     pub fn host(&self) -> String {
         let url = Url::parse(&self.keys.issuer).ok();
@@ -133,22 +138,25 @@ impl Provider {
 
     async fn known_or_new(&self, claims: &Claims, users: &Users) -> Result<UserId> {
         let login = format!("{} {}", self.keys.issuer, claims.sub);
+        let groups = claims.groups.as_ref().map(groups);
         if let Some(user) = users.find_login(&login).await? {
+            // Who has left a group there has left it here.
+            if let Some(groups) = groups.filter(|groups| *groups != user.groups) {
+                users.set_groups(&user.name, &groups).await?;
+            }
             return Ok(user.name);
         }
         // Other names can be chosen freely at some providers, also those of people here.
         let verified = claims.email.as_deref().filter(|_| claims.email_verified == Some(true));
         let wanted = verified.and_then(|name| UserId::new(name).ok());
-        let groups = claims.groups.iter().flat_map(OneOrMany::iter);
-        let groups = groups.filter(|group| Scope::parse(group).is_none());
         let mut user = User {
             name: UserId::local(),
             password: None,
             login: Some(login.clone()),
-            groups: groups.take(MAX_GROUPS).map(str::to_owned).collect(),
+            groups: groups.unwrap_or_default(),
             created_at: self.clock.now(),
         };
-        // A name that somebody has here is not given to another.
+        // The name of an existing user is not given to another person.
         for name in wanted.into_iter().chain([digest_name(&login)]) {
             user.name = name;
             match users.add(&user).await {
@@ -165,4 +173,10 @@ impl Provider {
     fn misses(&self, what: &str) -> Error {
         Error::unavailable(format!("{} gives no {what}, so nobody can sign in there", self.keys.issuer))
     }
+}
+
+/// The groups that a provider names. Those that give scopes are the operator's to give.
+fn groups(named: &OneOrMany) -> Vec<String> {
+    let groups = named.iter().filter(|group| Scope::parse(group).is_none());
+    groups.take(MAX_GROUPS).map(str::to_owned).collect()
 }

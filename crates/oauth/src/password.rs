@@ -11,9 +11,9 @@ pub fn hash_password(password: &str) -> Result<String> {
         .map_err(|error| Error::internal(format!("the password cannot be hashed: {error}")))
 }
 
-/// Takes as long for a user who does not exist, so that names cannot be told from the time. Blocks.
+/// Takes equally long for unknown users, so that timing does not reveal names. Blocks.
 pub fn verify_password(password: &str, hash: Option<&str>) -> bool {
-    /// Of a password that nobody has.
+    /// Checked for unknown users; no password matches it.
     const NOBODY: &str =
         "$argon2id$v=19$m=19456,t=2,p=1$dHJpYnVuZS1ub2JvZHk$2mWCu1xTLkhBlRrfLzYIuFl6Zf9dL0h7B0kQqf3Lm6o";
     let is_right = Argon2::default().verify_password(password.as_bytes(), hash.unwrap_or(NOBODY));

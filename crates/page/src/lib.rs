@@ -11,6 +11,7 @@
 //! - [`ladder`], [`table`], [`figures`]: other panel contents
 //! - [`board`]: a board as regions that a live page updates one by one
 //! - [`reading`]: a document's text, [`markdown`] or [`plain`], with the cited part marked (`marks`)
+//! - [`form`]: a form for the arguments of a call, from their schema
 //! - [`sample`]: an invented board for the design page and for tests
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
@@ -20,6 +21,7 @@ pub mod candles;
 pub mod chart;
 pub mod depth;
 pub mod figures;
+pub mod form;
 pub mod ladder;
 pub mod lines;
 pub mod markdown;

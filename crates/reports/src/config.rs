@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use tribune_citations::Limits;
 use tribune_citations::records::Records;
-use tribune_core::environment::SecretUrl;
-use tribune_core::{Environment, Error, Result};
+use tribune_config::{Environment, SecretUrl};
+use tribune_core::{Error, Result};
 
 use crate::cache::{MemoryCache, NodeId, RedisCache, ReportCache};
 use crate::exchange::{Exchange, Names};

@@ -107,6 +107,7 @@ fn get_report() -> ToolSpec {
         icon: None,
         display: CallDisplay {
             progress: Some(("Reading a market report", "Read a market report")),
+            subject: Some("symbol"),
             ..CallDisplay::default()
         },
         aliases: vec![("ticker", "symbol"), ("pair", "symbol"), ("market", "symbol")],
@@ -244,7 +245,7 @@ fn market_overview() -> ToolSpec {
         output_schema: model::schema_for::<Overview>().as_object().cloned().unwrap_or_default(),
         hints: READ_LIVE,
         icon: None,
-        display: CallDisplay::default(),
+        display: CallDisplay { subject: Some("symbol"), ..CallDisplay::default() },
         aliases: Vec::new(),
     }
 }
@@ -271,7 +272,7 @@ mod tests {
             assert!(errors.is_empty(), "{errors:?}");
         }
         for spec in [get_report(), market_overview()] {
-            assert_eq!(tribune_core::lint::faults(&spec), Vec::<String>::new(), "{}", spec.name);
+            assert_eq!(tribune_registry::lint::faults(&spec), Vec::<String>::new(), "{}", spec.name);
         }
     }
 }

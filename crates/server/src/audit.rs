@@ -10,11 +10,10 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 use parking_lot::Mutex;
-use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::JoinHandle;
-use tribune_core::{CallContext, Clock, JsonObject, Principal, ToolOutput};
+use tribune_core::{CallContext, Clock, JsonObject, Principal, ToolOutput, ToolSpec};
 use tribune_storage::AuditEntry;
 
 /// Entries that wait to be written; more are lost, and counted.
@@ -44,10 +43,10 @@ pub struct Audit {
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// An entry, and the answer whose ids it still lacks.
+/// An entry, and the answer whose ids it still lacks, with the field that names what the call was about.
 struct Waiting {
     entry: AuditEntry,
-    answer: Option<String>,
+    answer: Option<(String, &'static str)>,
 }
 
 impl Audit {
@@ -78,23 +77,24 @@ impl Audit {
         }
     }
 
-    /// Whether a call is recorded. Anonymous reads of shared data are nobody's action, unless the operator wants them.
+    /// Whether a call is recorded. Anonymous reads are not, unless the operator wants them.
     pub(crate) fn wants(&self, cx: &CallContext, reads_only: bool) -> bool {
         self.settings.anonymous || !reads_only || cx.principal != Principal::Anonymous
     }
 
-    /// Records a tool call. `query` is what its arguments ask for.
-    pub(crate) fn tool(&self, tool: &str, query: Asked, cx: &CallContext, outcome: Result<&ToolOutput, &'static str>) {
+    /// Records a tool call.
+    pub(crate) fn tool(&self, tool: &str, asked: Asked, cx: &CallContext, outcome: Result<&ToolOutput, &'static str>) {
         let mut entry = self.entry(cx, tool, outcome.err().unwrap_or("ok"));
-        entry.ids = query.ids;
-        entry.query = query.text.map(|text| match self.settings.queries {
+        entry.ids = asked.ids;
+        entry.query = asked.text.map(|text| match self.settings.queries {
             true => cut(&text),
             false => format!("sha256:{}", data_encoding::HEXLOWER.encode(&tribune_oauth::sha256(&text)[..16])),
         });
-        self.send(Waiting { entry, answer: outcome.ok().map(|output| output.json().to_owned()) });
+        let answer = outcome.ok().map(|output| (output.json().to_owned(), asked.subject));
+        self.send(Waiting { entry, answer });
     }
 
-    /// Records something else that somebody did, such as a sign-in.
+    /// Records another action, such as a sign-in.
     pub(crate) fn action(&self, action: &str, outcome: &str, who: &str, cx: &CallContext) {
         let entry = AuditEntry { who: cut(who), ..self.entry(cx, action, outcome) };
         self.send(Waiting { entry, answer: None });
@@ -134,44 +134,34 @@ fn lose(entries: usize, why: &str) {
 }
 
 /// What the arguments of a call ask for.
-#[derive(Default)]
 pub(crate) struct Asked {
     text: Option<String>,
     ids: Vec<String>,
+    subject: &'static str,
 }
 
 impl Asked {
-    pub(crate) fn of(args: &JsonObject) -> Self {
-        let text = |name: &str| args.get(name).and_then(serde_json::Value::as_str);
-        let ids = ["id", "task_id", "symbol", "speech_id"].into_iter().filter_map(text).map(cut);
-        Self { text: text("query").map(str::to_owned), ids: ids.collect() }
+    pub(crate) fn new(args: &JsonObject, spec: &ToolSpec) -> Self {
+        let subject = spec.display.subject.unwrap_or(ID);
+        let text = |name: &str| args.get(name).and_then(Value::as_str);
+        let ids = text(ID).or_else(|| text(subject));
+        Self { text: text("query").map(str::to_owned), ids: ids.into_iter().map(cut).collect(), subject }
     }
 }
+
+const ID: &str = "id";
 
 fn cut(text: &str) -> String {
     text.chars().take(MAX_TEXT_CHARS).collect()
 }
 
-/// The ids in an answer: its own, and those of its results.
-#[derive(Deserialize)]
-struct Touched {
-    id: Option<String>,
-    #[serde(default, alias = "speeches", alias = "tasks")]
-    results: Vec<Hit>,
-}
-
-#[derive(Deserialize)]
-struct Hit {
-    #[serde(alias = "speech_id")]
-    id: Option<String>,
-}
-
-fn touched(answer: &str) -> Vec<String> {
-    match serde_json::from_str::<Touched>(answer) {
-        Ok(touched) => touched.id.into_iter().chain(touched.results.into_iter().filter_map(|hit| hit.id)).collect(),
-        // Some answers have other things under these names.
-        Err(_) => Vec::new(),
-    }
+/// The ids in an answer: its own, and those of the items of its lists. An item without an id has a `subject`.
+fn ids_in(answer: &str, subject: &str) -> Vec<String> {
+    let answer: Value = serde_json::from_str(answer).unwrap_or_default();
+    let fields = answer.as_object().into_iter().flat_map(|fields| fields.values());
+    let items = fields.filter_map(Value::as_array).flatten();
+    let id = |object: &Value| object[ID].as_str().or_else(|| object[subject].as_str()).map(cut);
+    std::iter::once(&answer).chain(items).filter_map(id).take(MAX_IDS).collect()
 }
 
 struct Writer {
@@ -218,7 +208,7 @@ impl Writer {
 
 fn complete(waiting: Waiting) -> AuditEntry {
     let mut entry = waiting.entry;
-    entry.ids.extend(waiting.answer.as_deref().map(touched).unwrap_or_default());
+    entry.ids.extend(waiting.answer.into_iter().flat_map(|(answer, subject)| ids_in(&answer, subject)));
     let mut seen = std::collections::HashSet::new();
     entry.ids.retain(|id| seen.insert(id.clone()));
     entry.ids.truncate(MAX_IDS);
@@ -249,12 +239,12 @@ mod tests {
         for (answer, ids) in [
             (r#"{"id": "docs:a", "text": "x"}"#, vec!["docs:a"]),
             (r#"{"results": [{"id": "docs:a", "title": "A"}, {"title": "B"}]}"#, vec!["docs:a"]),
-            (r#"{"speeches": [{"speech_id": "s1"}]}"#, vec!["s1"]),
-            (r#"{"tasks": [{"id": "1"}], "total": 1}"#, vec!["1"]),
+            (r#"{"letters": [{"letter_id": "s1"}, 4, "x"]}"#, vec!["s1"]),
+            (r#"{"letters": [{"id": "1"}], "total": 1}"#, vec!["1"]),
             (r#"{"results": 7}"#, vec![]),
             ("nonsense", vec![]),
         ] {
-            assert_eq!(touched(answer), ids, "{answer}");
+            assert_eq!(ids_in(answer, "letter_id"), ids, "{answer}");
         }
     }
 }

@@ -1,5 +1,9 @@
 //! How to connect each host: the text to paste, for the start page and the command line.
 
+pub use tribune_config::Reach;
+
+use crate::settings::Settings;
+
 /// A program that connects to MCP servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Host {
@@ -16,6 +20,8 @@ pub enum Host {
 pub enum Token<'a> {
     /// Nothing: anonymous callers may read shared data.
     None,
+    /// A token that the client gets by itself, when its user signs in.
+    SignIn,
     /// A user's token, in whose place `TOKEN` is shown: anonymous callers are refused.
     Needed,
     /// The secret of the person at this machine.
@@ -23,9 +29,18 @@ pub enum Token<'a> {
 }
 
 impl<'a> Token<'a> {
+    /// What clients on other machines send.
+    pub fn remote(settings: &Settings) -> Self {
+        match (settings.offers_oauth, settings.auth_required) {
+            (true, _) => Self::SignIn,
+            (false, true) => Self::Needed,
+            (false, false) => Self::None,
+        }
+    }
+
     fn shown(self) -> Option<&'a str> {
         match self {
-            Self::None => None,
+            Self::None | Self::SignIn => None,
             Self::Needed => Some("TOKEN"),
             Self::Local(secret) => Some(secret),
         }
@@ -62,9 +77,12 @@ impl Host {
         let (name, steps, paste) = match self {
             Self::ChatGpt => {
                 let mut paste = vec![("Name", "Tribune".to_owned()), ("MCP server URL", mcp)];
-                if !needs_token {
-                    paste.push(("Authentication", "No authentication".to_owned()));
-                }
+                let authentication = match token {
+                    Token::SignIn => Some("OAuth"),
+                    Token::None => Some("No authentication"),
+                    Token::Needed | Token::Local(_) => None,
+                };
+                paste.extend(authentication.map(|choice| ("Authentication", choice.to_owned())));
                 (
                     "ChatGPT",
                     "On the web: Settings > Connectors > Advanced settings > Developer mode: on. Then Settings > Connectors > Create, and fill in:",
@@ -106,14 +124,20 @@ impl Host {
             ),
         };
         let note = match self {
-            Self::ChatGpt | Self::Claude if needs_token => {
-                Some(format!("This server requires the header `{HEADER}`, which {name} cannot send."))
-            }
+            Self::ChatGpt | Self::Claude if needs_token => Some(format!(
+                "This server requires the header `{HEADER}`, which {name} cannot send. With `issuer = \"builtin\"` in [auth], people sign in from {name} instead."
+            )),
             Self::ClaudeCode | Self::VsCode | Self::Cursor if matches!(token, Token::Local(_)) => {
                 Some(LOCAL.to_owned())
             }
             Self::Other if needs_token => Some(format!("Send the header `{HEADER}`. {TOKENS}")),
             _ if needs_token => Some(TOKENS.to_owned()),
+            Self::ClaudeCode if token == Token::SignIn => {
+                Some("Then type `/mcp` in Claude Code to sign in.".to_owned())
+            }
+            Self::Claude | Self::VsCode | Self::Cursor | Self::Other if token == Token::SignIn => {
+                Some(SIGN_IN.to_owned())
+            }
             Self::ChatGpt => Some(format!(
                 "For Deep Research use {base}/mcp/research instead: exactly `search` and `fetch`. After the data or tools change, press Refresh on the connector."
             )),
@@ -124,107 +148,19 @@ impl Host {
 }
 
 const HEADER: &str = "Authorization: Bearer TOKEN";
-const LOCAL: &str = "The header is the secret of this machine's user: with it, a client sees your tasks too. Share it with nobody, and leave it out for a client that needs shared data only.";
+const LOCAL: &str = "The header is the secret of this machine's user: with it, a client sees your personal data too. Share it with nobody, and leave it out for a client that needs shared data only.";
+const SIGN_IN: &str = "The client opens a page of this server: sign in there and allow access.";
 const TOKENS: &str =
     "Replace TOKEN with a user's token; the operator creates one with `tribune token create --user NAME`.";
-
-/// How far an address reaches, judging by its form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Reach {
-    /// A loopback address.
-    ThisMachine,
-    /// A private address, or a name that only a local network knows.
-    ThisNetwork,
-    /// A public name, without encryption.
-    NotHttps,
-    /// HTTPS at a public name; nobody has tried to connect.
-    Public,
-}
-
-impl Reach {
-    pub fn of(base: &str) -> Self {
-        let uri: Option<http::Uri> = base.parse().ok();
-        let host = uri.as_ref().and_then(http::Uri::host).unwrap_or_default();
-        let host = host.trim_start_matches('[').trim_end_matches(']').to_ascii_lowercase();
-        match host.parse::<std::net::IpAddr>() {
-            Ok(address) if address.is_loopback() || address.is_unspecified() => Self::ThisMachine,
-            Ok(address) if is_private(address) => Self::ThisNetwork,
-            Err(_) if host == "localhost" || host.ends_with(".localhost") => Self::ThisMachine,
-            Err(_) if is_local_name(&host) => Self::ThisNetwork,
-            _ if base.starts_with("https://") => Self::Public,
-            _ => Self::NotHttps,
-        }
-    }
-
-    pub fn is_public(self) -> bool {
-        self == Self::Public
-    }
-
-    /// Why hosts on the internet cannot connect; `None` if they can.
-    pub fn warning(self, base: &str) -> Option<String> {
-        let why = match self {
-            Self::ThisMachine => "only this machine can reach it",
-            Self::ThisNetwork => "only its own network can reach it",
-            Self::NotHttps => "it is not HTTPS",
-            Self::Public => return None,
-        };
-        Some(format!(
-            "ChatGPT and Claude need a public HTTPS address. This server has {base}: {why}. Put a reverse proxy or a tunnel in front and set public_url in [server] to its address."
-        ))
-    }
-}
-
-fn is_private(address: std::net::IpAddr) -> bool {
-    match address {
-        std::net::IpAddr::V4(v4) => v4.is_private() || v4.is_link_local() || is_shared(v4),
-        std::net::IpAddr::V6(v6) => {
-            v6.is_unique_local()
-                || v6.is_unicast_link_local()
-                || v6.to_ipv4_mapped().is_some_and(|v4| is_private(v4.into()))
-        }
-    }
-}
-
-/// Carrier-grade NAT, 100.64.0.0/10.
-fn is_shared(address: std::net::Ipv4Addr) -> bool {
-    let [first, second, ..] = address.octets();
-    first == 100 && (64..128).contains(&second)
-}
-
-fn is_local_name(host: &str) -> bool {
-    const LOCAL: [&str; 5] = [".local", ".lan", ".internal", ".home.arpa", ".test"];
-    !host.contains('.') || LOCAL.iter().any(|end| host.ends_with(end))
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn address_form_decides_its_reach() {
-        for (base, reach) in [
-            ("http://127.0.0.1:8080", Reach::ThisMachine),
-            ("http://[::1]:8080", Reach::ThisMachine),
-            ("https://localhost", Reach::ThisMachine),
-            ("http://0.0.0.0:8080", Reach::ThisMachine),
-            ("https://192.168.1.4", Reach::ThisNetwork),
-            ("https://100.100.1.4", Reach::ThisNetwork),
-            ("http://[fd00::1]", Reach::ThisNetwork),
-            ("https://tribune.local", Reach::ThisNetwork),
-            ("https://tribune", Reach::ThisNetwork),
-            ("http://tribune.example.org", Reach::NotHttps),
-            ("http://8.8.8.8", Reach::NotHttps),
-            ("https://tribune.example.org/t", Reach::Public),
-        ] {
-            assert_eq!(Reach::of(base), reach, "{base}");
-            assert_eq!(reach.warning(base).is_none(), reach.is_public(), "{base}");
-        }
-    }
-
-    #[test]
     fn pasted_text_is_valid_and_has_the_address() {
         for host in Host::ALL {
-            for token in [Token::None, Token::Needed, Token::Local("tribune_local_1")] {
+            for token in [Token::None, Token::SignIn, Token::Needed, Token::Local("tribune_local_1")] {
                 let guide = host.guide("https://tribune.example.org", token);
                 let all: String = guide.paste.iter().map(|(_, text)| text.as_str()).collect();
                 assert!(all.contains("https://tribune.example.org/mcp"), "{host:?}");
@@ -233,6 +169,8 @@ mod tests {
                 }
                 let text = format!("{all} {}", guide.note.unwrap_or_default());
                 assert_eq!(text.contains("Bearer TOKEN"), token == Token::Needed, "{text}");
+                let signs_in = ["OAuth", "sign in"].into_iter().any(|words| text.contains(words));
+                assert_eq!(signs_in, token == Token::SignIn, "{host:?} {token:?}: {text}");
             }
         }
     }

@@ -16,7 +16,7 @@ impl LocalProof {
     /// Every secret begins with this, so that one found in a log or a repository can be recognised.
     pub const PREFIX: &str = "tribune_local_";
 
-    /// A secret that nobody has yet, to be stored where only its owner can read it.
+    /// A new secret, to be stored where only its owner can read it.
     pub fn new_secret() -> String {
         new_secret(Self::PREFIX)
     }

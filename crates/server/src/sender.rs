@@ -1,6 +1,8 @@
 //! Which page sent a request. A cookie says who sent it; only the page says whether they meant to (CSRF).
 
-use http::{HeaderMap, Uri, header};
+use http::{HeaderMap, StatusCode, Uri, header};
+
+use crate::response::{Refusal, problem};
 
 pub(crate) const REFUSED: &str = "Changes are accepted only from pages of this server. Open the tool here and run it again; programs use the MCP address instead.";
 
@@ -18,6 +20,15 @@ pub(crate) fn is_own_page(headers: &HeaderMap, public_url: &str) -> bool {
 pub(crate) fn is_foreign(headers: &HeaderMap, public_url: &str) -> bool {
     let is_said = headers.contains_key("sec-fetch-site") || headers.contains_key(header::ORIGIN);
     is_said && !is_own_page(headers, public_url)
+}
+
+/// Refuses what a page of another origin sends: it could sign a browser in as somebody else, or allow access.
+pub(crate) fn refuse_foreign(headers: &HeaderMap, public_url: &str) -> Result<(), Refusal> {
+    if !is_foreign(headers, public_url) {
+        return Ok(());
+    }
+    let message = "A page of another site sent this request, so nothing was done. Send it from a page of this server.";
+    Err(problem::with_status(StatusCode::FORBIDDEN, "forbidden", message).into())
 }
 
 /// Whether another site embeds this address, for example as an image.

@@ -1,7 +1,7 @@
 //! Descriptions of the two tools, filled in from the data. The decisive part comes first, because hosts truncate.
 
-use tribune_core::lint::MAX_DESCRIPTION_CHARS;
 use tribune_core::wire::clip;
+use tribune_registry::lint::MAX_DESCRIPTION_CHARS;
 
 use crate::holdings::{Holdings, ToolNames};
 

@@ -166,7 +166,11 @@ pub(crate) fn spec(names: &ToolNames, holdings: &Holdings) -> ToolSpec {
         output_schema: output_schema::<Speech<'_>>(),
         hints: Hints::READ,
         icon: Some(ICON.to_owned()),
-        display: CallDisplay { progress: Some(("Reading a speech", "Read a speech")), ..CallDisplay::default() },
+        display: CallDisplay {
+            progress: Some(("Reading a speech", "Read a speech")),
+            subject: Some("speech_id"),
+            ..CallDisplay::default()
+        },
         aliases: vec![("id", "speech_id"), ("document_id", "speech_id"), ("url", "speech_id")],
     }
 }

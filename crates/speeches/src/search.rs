@@ -226,7 +226,11 @@ pub(crate) fn spec(names: &ToolNames, holdings: &Holdings) -> ToolSpec {
         // Not idempotent: results change when speeches are added.
         hints: Hints { idempotent: false, ..Hints::READ },
         icon: Some(ICON.to_owned()),
-        display: CallDisplay { progress: Some(("Searching speeches", "Searched speeches")), ..CallDisplay::default() },
+        display: CallDisplay {
+            progress: Some(("Searching speeches", "Searched speeches")),
+            subject: Some("speech_id"),
+            ..CallDisplay::default()
+        },
         aliases: vec![("q", "query"), ("top_k", "limit"), ("max_results", "limit")],
     }
 }

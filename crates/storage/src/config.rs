@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde::Deserialize;
-use tribune_core::environment::SecretUrl;
+use tribune_config::SecretUrl;
 use tribune_core::{Error, Result};
 
 use crate::Backend;

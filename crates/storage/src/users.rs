@@ -66,6 +66,12 @@ impl Users {
         self.database.read(statement).await?.iter().map(user).collect()
     }
 
+    /// Replaces the groups of a user.
+    pub async fn set_groups(&self, name: &UserId, groups: &[String]) -> Result<()> {
+        let statement = Statement::new("UPDATE users SET user_groups = $2 WHERE name = $1");
+        self.database.write(statement.bind(name).bind(json(groups)?)).await.map(drop)
+    }
+
     /// Changes the password, and ends everything that the old one opened. Returns whether there is such a user.
     pub async fn set_password(&self, name: &UserId, password: String) -> Result<bool> {
         let set = Statement::new("UPDATE users SET password = $2 WHERE name = $1 RETURNING name");

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use tribune_binance::number::Notional;
 use tribune_binance::rest::{self, Governor, Rest, Signer};
-use tribune_core::environment::check_range;
-use tribune_core::{Environment, Error, Result, Secret, Tool};
+use tribune_config::{Environment, Secret, check_range};
+use tribune_core::{Error, Result, Tool};
 use tribune_market_parts::exchange_error;
 
 use crate::account::TradingAccount;

@@ -33,7 +33,7 @@ pub(super) fn spec<A: JsonSchema, O: JsonSchema>(
         output_schema: schema::<Answer<O>>(SchemaSettings::draft2020_12().for_serialize()),
         hints,
         icon: None,
-        display: CallDisplay::default(),
+        display: CallDisplay { subject: Some("symbol"), ..CallDisplay::default() },
         aliases: vec![
             ("orderId", "order_id"),
             ("origClientOrderId", "client_order_id"),

@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use rmcp::model::{PaginatedRequestParams, Tool as RemoteTool, ToolAnnotations};
 use rmcp::service::{Peer, RoleClient, ServiceError};
 use serde_json::Value;
-use tribune_core::lint::MAX_DESCRIPTION_CHARS;
 use tribune_core::{Hints, JsonObject};
+use tribune_registry::lint::MAX_DESCRIPTION_CHARS;
 
 use crate::naming;
 use crate::sanitize::{clean, single_line, truncate};

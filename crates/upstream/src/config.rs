@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
-use tribune_core::environment::{Secret, is_http_url};
+use tribune_config::{Secret, is_http_url};
 use tribune_core::{Error, Result};
 
 use crate::spec::{ChildCommand, DEFAULT_TIMEOUT, HttpEndpoint, ServerSpec, Transport};

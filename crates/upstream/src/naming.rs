@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use tribune_core::lint::MAX_NAME_CHARS;
+use tribune_registry::lint::MAX_NAME_CHARS;
 
 /// The preferred name of a tool: the server's name, then the tool's own in snake case.
 pub(crate) fn prefixed(server: &str, tool: &str) -> String {

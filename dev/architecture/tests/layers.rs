@@ -10,32 +10,34 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("clock", &[]),
     ("page", &[]),
     ("core", &["clock", "page"]),
-    ("storage", &["core"]),
+    ("config", &["core"]),
+    ("registry", &["core"]),
+    ("storage", &["config", "core"]),
     ("embed", &[]),
     ("binance", &["clock"]),
     ("analytics", &["binance"]),
     ("market-parts", &["core", "page", "binance", "analytics"]),
     ("market-resolve", &["core", "binance"]),
-    ("citations", &["core", "page"]),
+    ("citations", &["config", "core", "page"]),
     // Sources.
-    ("corpus", &["core", "page", "embed"]),
-    ("speeches", &["core", "page", "embed", "corpus"]),
-    ("feed", &["core", "page", "embed", "corpus"]),
-    ("market", &["core", "page", "binance", "analytics", "market-parts", "market-resolve", "citations"]),
+    ("corpus", &["config", "core", "page", "embed"]),
+    ("speeches", &["registry", "core", "page", "embed", "corpus"]),
+    ("feed", &["config", "core", "page", "embed", "corpus"]),
+    ("market", &["config", "core", "page", "binance", "analytics", "market-parts", "market-resolve", "citations"]),
     ("reports", MARKET),
     ("trading", MARKET),
     ("tasks", &["core", "page", "storage"]),
-    ("upstream", &["core"]),
+    ("upstream", &["registry", "config", "core"]),
     // What serves them.
-    ("agent", &["core", "storage"]),
+    ("agent", &["config", "core", "storage"]),
     ("conformance", &[]),
     ("oauth", &["core", "storage"]),
-    ("server", &["core", "page", "storage", "agent", "oauth", "conformance"]),
+    ("server", &["registry", "config", "core", "page", "storage", "agent", "oauth", "conformance"]),
     ("exchange-sim", &[]),
 ];
 
 /// What the sources about markets may depend on.
-const MARKET: &[&str] = &["core", "page", "binance", "analytics", "market-parts", "citations"];
+const MARKET: &[&str] = &["config", "core", "page", "binance", "analytics", "market-parts", "citations"];
 
 /// The composition root may use every crate.
 const COMPOSITION_ROOT: &str = "tribune";

@@ -79,9 +79,8 @@ impl Model {
         if matches!(host.as_str(), "localhost" | "127.0.0.1" | "[::1]") {
             builder = builder.no_proxy();
         }
-        let client = builder
-            .build()
-            .map_err(|error| Error::internal("no HTTP client can be made on this machine").caused_by(error))?;
+        let client =
+            builder.build().map_err(|error| Error::internal("cannot create an HTTP client").caused_by(error))?;
         Ok(Self {
             client,
             authorization: settings.api_key.as_deref().map(bearer).transpose()?,
@@ -176,7 +175,7 @@ impl Model {
                 match failure.cause {
                     Cause::KeyRefused => "the model's endpoint refused the API key: check the agent's key",
                     Cause::UnknownModel => "the model's endpoint does not know the model: check its name and address",
-                    Cause::OutOfCredit => "the account at the model's endpoint is used up: check it",
+                    Cause::OutOfCredit => "the account at the model's endpoint has no credit left",
                     _ => "a request to the model failed",
                 }
             );
@@ -285,7 +284,7 @@ fn is_json(response: &Response) -> bool {
 fn endpoint(base_url: &str) -> Result<Url> {
     let wrong = || {
         Error::invalid_argument(format!(
-            "`{base_url}` is no address of a model: use one like https://openrouter.ai/api/v1"
+            "`{base_url}` is not the address of a model server; use one like https://openrouter.ai/api/v1"
         ))
     };
     let mut url = Url::parse(base_url.trim()).map_err(|_| wrong())?;
@@ -297,8 +296,9 @@ fn endpoint(base_url: &str) -> Result<Url> {
 }
 
 fn bearer(key: &str) -> Result<HeaderValue> {
-    let mut value = HeaderValue::from_str(&format!("Bearer {}", key.trim()))
-        .map_err(|_| Error::invalid_argument("the model's key has characters that no key has: check it"))?;
+    let mut value = HeaderValue::from_str(&format!("Bearer {}", key.trim())).map_err(|_| {
+        Error::invalid_argument("agent.api_key has characters that are not allowed in an HTTP header; check it")
+    })?;
     value.set_sensitive(true);
     Ok(value)
 }
@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_one_of_http() {
+    fn endpoint_must_be_http() {
         let url = |base: &str| endpoint(base).map(String::from).ok();
         let whole = Some("http://localhost:8080/v1/chat/completions".to_owned());
         assert_eq!(url("http://localhost:8080/v1"), whole);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_cannot_smuggle_a_header() {
+    fn key_cannot_inject_header() {
         assert!(bearer("sk-abc\r\nX: y").is_err());
         assert!(bearer(" sk-abc\n").is_ok_and(|value| value.is_sensitive()));
     }

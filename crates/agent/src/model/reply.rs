@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_of_two_calls_are_told_apart_by_number() {
+    fn calls_are_split_by_index() {
         let calls = calls(&[
             json!({"index": 0, "id": "a", "type": "function", "function": {"name": "one", "arguments": ""}}),
             json!({"index": 1, "id": "b", "function": {"name": "two", "arguments": "{\"y"}}),
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_calls_of_one_number_are_told_apart_by_id() {
+    fn equal_indexes_are_split_by_id() {
         let calls = calls(&[
             json!({"index": 0, "id": "a", "function": {"name": "one", "arguments": "{}"}}),
             json!({"index": 0, "id": "b", "function": {"name": "one", "arguments": "{}"}}),
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_without_numbers_are_told_apart_by_id_or_name() {
+    fn calls_without_index_are_split_by_id_or_name() {
         let calls = calls(&[
             json!({"id": "a", "function": {"name": "one", "arguments": "{\"x\":"}}),
             json!({"function": {"arguments": "1}"}}),
@@ -255,14 +255,14 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_name_is_one_name() {
+    fn repeated_name_is_not_doubled() {
         let piece =
             |arguments: &str| json!({"index": 0, "id": "a", "function": {"name": "one", "arguments": arguments}});
         assert_eq!(calls(&[piece("{"), piece("}")]), [call("a", "one", "{}")]);
     }
 
     #[test]
-    fn anything_may_be_missing_or_of_another_type() {
+    fn malformed_fields_are_ignored() {
         let reply = built(&[
             json!({}),
             json!([]),
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reason_that_nobody_knows_is_one() {
+    fn unknown_finish_reason_ends_reply() {
         let mut builder = Builder::default();
         let piece = json!({"choices": [{"message": {"content": "Hi"}, "finish_reason": "eos_token"}]});
         assert_eq!(builder.add(&piece).expect("a piece"), "Hi");
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn text_stops_at_its_limit_between_two_characters() {
+    fn text_limit_keeps_characters_whole() {
         let mut builder = Builder::default();
         let piece = json!({"choices": [{"delta": {"content": "é".repeat(MAX_TEXT_BYTES)}}]});
         builder.add(&piece).expect("a piece");
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_that_was_being_written_at_the_limit_is_cut_off() {
+    fn unfinished_call_is_marked_cut_off() {
         let piece = |index: usize, arguments: &str, finish: Value| {
             json!({"choices": [{"finish_reason": finish, "delta": {
             "tool_calls": [{"index": index, "function": {"name": "one", "arguments": arguments}}]}}]})
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_in_place_of_an_answer_is_one() {
+    fn error_object_is_a_failure() {
         let error = Builder::default().add(&json!({"error": {"message": "no", "code": 503}}));
         assert_eq!(error.expect_err("an error").status, Some(503));
     }

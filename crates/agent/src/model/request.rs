@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_sent_is_what_every_server_understands() {
+    fn request_uses_common_fields() {
         let messages = vec![
             system("be kind"),
             user("hello"),

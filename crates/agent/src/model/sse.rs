@@ -89,13 +89,13 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_line_end_ends_a_line() {
+    fn all_line_ends_work() {
         assert_eq!(read(&[b"data: a\n\ndata: b\r\n\r\ndata:c\r\r"]), ["a", "b", "c"]);
         assert_eq!(read(&[b"data: a\r", b"\n\r", b"\ndata: b\r\n\r\n"]), ["a", "b"]);
     }
 
     #[test]
-    fn comments_and_other_fields_are_passed_over() {
+    fn comments_and_other_fields_are_ignored() {
         let stream = b"\xef\xbb\xbfevent: x\n: still working\nid: 4\nretry: 9\ndata: one\ndata: two\n\n\n\n";
         let mut reader = EventReader::default();
         assert_eq!(reader.push(stream).expect("events"), [b"one\ntwo".to_vec()]);
@@ -122,7 +122,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn where_the_bytes_are_split_does_not_matter(
+        fn chunk_boundaries_do_not_matter(
             texts in prop::collection::vec("[a-zé😀 ]{0,12}", 0..6),
             end in prop::sample::select(vec!["\n", "\r\n", "\r"]),
             cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..8),
@@ -137,7 +137,7 @@ mod tests {
         }
 
         #[test]
-        fn nothing_makes_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn arbitrary_bytes_never_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let mut reader = EventReader::default();
             let _ = reader.push(&bytes);
             let _ = reader.finish();

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde::Deserialize;
-use tribune_core::{Error, Result, Secret};
+use tribune_config::Secret;
+use tribune_core::{Error, Result};
 use tribune_embed::api::{Api, Settings as ApiSettings};
 use tribune_embed::{EmbedError, Embedder};
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Deserialize;
-use tribune_core::environment::{check_range, default_title};
+use tribune_config::{check_range, default_title};
 use tribune_core::{Result, Source};
 
 use crate::collection::{Collection, Duplicates, Settings};
@@ -23,7 +23,7 @@ use embedder::Embedders;
 /// The environment of a source with a corpus: the common one, search threads and models.
 #[derive(Clone)]
 pub struct Environment {
-    pub common: tribune_core::Environment,
+    pub common: tribune_config::Environment,
     pub pool: Pool,
     pub embedders: Arc<Embedders>,
     /// How the background task keeps the index up to date.
@@ -31,7 +31,7 @@ pub struct Environment {
 }
 
 impl Deref for Environment {
-    type Target = tribune_core::Environment;
+    type Target = tribune_config::Environment;
 
     fn deref(&self) -> &Self::Target {
         &self.common

@@ -297,7 +297,7 @@ impl Form {
             output_schema: (self.output)(self.shape),
             hints: READ_LIVE,
             icon: None,
-            display: CallDisplay::default(),
+            display: CallDisplay { subject: Some("symbol"), ..CallDisplay::default() },
             aliases: ALIASES.to_vec(),
         }
     }
@@ -362,7 +362,7 @@ mod tests {
     fn every_host_takes_every_tool() {
         for form in Form::all() {
             let spec = form.spec();
-            assert_eq!(tribune_core::lint::faults(&spec), Vec::<String>::new(), "{}", spec.name);
+            assert_eq!(tribune_registry::lint::faults(&spec), Vec::<String>::new(), "{}", spec.name);
             assert!(spec.name.starts_with("binance_"), "{}", spec.name);
         }
     }

@@ -1,8 +1,9 @@
 //! The tools, as hosts call them: by their schemas, with what people write, and while the exchange does not answer.
 
 use serde_json::{Value, json};
-use tribune_core::{Registry, Source as _};
+use tribune_core::Source as _;
 use tribune_exchange_sim::{Fault, Limits};
+use tribune_registry::Registry;
 
 use crate::support::{Market, MarketSettings, call, exchange, simulation, until};
 

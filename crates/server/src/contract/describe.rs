@@ -5,9 +5,8 @@
 
 use minijinja::{Environment, context};
 use tribune_core::SourceFacts;
-use tribune_core::lint::MAX_DESCRIPTION_CHARS;
-
 use tribune_core::wire::clip;
+use tribune_registry::lint::MAX_DESCRIPTION_CHARS;
 
 pub(super) const SEARCH: &str = include_str!("../../templates/search.txt");
 pub(super) const FETCH: &str = include_str!("../../templates/fetch.txt");

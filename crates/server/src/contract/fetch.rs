@@ -5,14 +5,14 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Serialize;
 use serde_json::{Value, json};
-use tribune_core::wire::{MAX_WIRE_BYTES, bound_fields, clip, object, wire_bytes, within_wire};
+use tribune_core::wire::{MAX_WIRE_BYTES, bound_fields, clip, wire_bytes, within_wire};
 use tribune_core::{
     CallContext, CallDisplay, Cited, Document, DocumentId, Error, ErrorKind, Hints, JsonObject, Links, Result, Source,
     SourceFacts, Tool, ToolOutput, ToolSpec,
 };
 
 use super::describe;
-use super::results::{ID_ALIASES, address, id_schema, url_schema};
+use super::results::{ID_ALIASES, address, schemas};
 
 const MAX_TITLE_CHARS: usize = 500;
 const MAX_METADATA_BYTES: usize = 10_000;
@@ -202,33 +202,13 @@ impl Tool for FetchTool {
 }
 
 fn spec(facts: &[SourceFacts]) -> ToolSpec {
+    let [input_schema, output_schema] = schemas(include_str!("fetch.json"));
     ToolSpec {
         name: "fetch".to_owned(),
         title: "Fetch".to_owned(),
         description: describe::describe(describe::FETCH, facts),
-        input_schema: object(json!({
-            "type": "object",
-            "properties": {
-                "id": id_schema(),
-                "offset": {
-                    "type": "integer",
-                    "minimum": 0,
-                    "description": "Where to read on in a long text: the next_offset of the previous answer.",
-                },
-            },
-            "required": ["id"],
-        })),
-        output_schema: object(json!({
-            "type": "object",
-            "properties": {
-                "id": {"type": "string"},
-                "title": {"type": "string"},
-                "text": {"type": "string", "description": "The full text, or a part of it when metadata has next_offset."},
-                "url": url_schema(),
-                "metadata": {"type": "object", "description": "Source, date and every other field of the document."},
-            },
-            "required": ["id", "title", "text", "url", "metadata"],
-        })),
+        input_schema,
+        output_schema,
         hints: Hints::READ,
         icon: Some(ICON.to_owned()),
         display: CallDisplay { progress: Some(("Reading a document", "Read a document")), ..CallDisplay::default() },

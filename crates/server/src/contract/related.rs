@@ -4,17 +4,15 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Serialize;
-use serde_json::{Value, json};
-use tribune_core::wire::{MAX_WIRE_BYTES, clip, object, wire_bytes};
+use serde_json::Value;
+use tribune_core::wire::{MAX_WIRE_BYTES, clip, wire_bytes};
 use tribune_core::{
     CallContext, CallDisplay, Document, DocumentId, Hints, Hit, JsonObject, Links, Result, Source, SourceFacts, Tool,
     ToolOutput, ToolSpec,
 };
 
 use super::fetch::not_found;
-use super::results::{
-    ID_ALIASES, ITEM_OVERHEAD, Item, address, fitting, id_schema, items_schema, short_title, url_schema,
-};
+use super::results::{ID_ALIASES, ITEM_OVERHEAD, Item, address, fitting, schemas, short_title};
 use super::{describe, fetch_document};
 
 const DEFAULT_LIMIT: usize = 5;
@@ -119,65 +117,28 @@ impl Tool for RelatedTool {
 }
 
 fn spec(facts: &[SourceFacts]) -> ToolSpec {
-    let neighbour = json!({
-        "type": ["object", "null"],
-        "properties": {
-            "passage": {"type": "integer"},
-            "text": {"type": "string"},
-            "url": {"type": "string"},
-        },
-        "required": ["passage", "text", "url"],
-    });
+    let [input_schema, output_schema] = schemas(include_str!("related.json"));
     ToolSpec {
         name: "find_related".to_owned(),
         title: "Find related".to_owned(),
         description: describe::describe(describe::RELATED, facts),
-        input_schema: object(json!({
-            "type": "object",
-            "properties": {
-                "id": id_schema(),
-                "passage": {
-                    "type": "integer",
-                    "minimum": 0,
-                    "description": "Also return the passages before and after this one: the number after passage= in a result's url.",
-                },
-                "limit": {
-                    "type": "integer",
-                    "minimum": 1,
-                    "maximum": MAX_LIMIT,
-                    "default": DEFAULT_LIMIT,
-                    "description": "How many related items to return at most (1-20, default 5).",
-                },
-            },
-            "required": ["id"],
-        })),
-        output_schema: object(json!({
-            "type": "object",
-            "properties": {
-                "id": {"type": "string"},
-                "title": {"type": "string"},
-                "url": url_schema(),
-                "results": {
-                    "type": "array",
-                    "description": "Most similar first; empty if there are none.",
-                    "items": items_schema(
-                        "The most similar passage.",
-                        ("likeness", &json!({"type": "number", "description": "From 0 to 1; comparable within one source."})),
-                        true,
-                    ),
-                },
-                "neighbours": {
-                    "type": "object",
-                    "description": "The text before and after the requested passage, if one was requested.",
-                    "properties": {"previous": neighbour, "next": neighbour},
-                    "required": ["previous", "next"],
-                },
-            },
-            "required": ["id", "title", "url", "results"],
-        })),
+        input_schema,
+        output_schema,
         hints: Hints { idempotent: false, ..Hints::READ },
         icon: Some(ICON.to_owned()),
         display: CallDisplay::default(),
         aliases: ID_ALIASES.to_vec(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn schema_has_the_limits() {
+        let limit = &spec(&[]).input_schema["properties"]["limit"];
+        assert_eq!(limit["maximum"], MAX_LIMIT);
+        assert_eq!(limit["default"], DEFAULT_LIMIT);
     }
 }

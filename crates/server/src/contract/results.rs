@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
-use serde_json::{Value, json};
-use tribune_core::wire::{MAX_WIRE_COST, clip, wire_bytes};
+use serde_json::Value;
+use tribune_core::wire::{MAX_WIRE_COST, clip, object, wire_bytes};
 use tribune_core::{Document, DocumentId, Hit, JsonObject, Links};
 
 const MAX_TITLE_CHARS: usize = 200;
@@ -84,31 +84,9 @@ pub(super) fn address(document: &Document, links: &Links) -> String {
 pub(super) const ID_ALIASES: [(&str, &str); 5] =
     [("url", "id"), ("document_id", "id"), ("documentId", "id"), ("doc_id", "id"), ("uri", "id")];
 
-/// The argument `id`.
-pub(super) fn id_schema() -> Value {
-    json!({
-        "type": "string",
-        "minLength": 1,
-        "description": "The id of a search result, exactly as search returned it.",
-    })
-}
-
-pub(super) fn url_schema() -> Value {
-    json!({"type": "string", "description": "Opens for a person; cite it."})
-}
-
-/// Items with their text as `text` describes it, and one more field.
-pub(super) fn items_schema(text: &str, (name, field): (&str, &Value), is_required: bool) -> Value {
-    let required = ["id", "title", "text", "url"].into_iter().chain(is_required.then_some(name));
-    json!({
-        "type": "object",
-        "properties": {
-            "id": {"type": "string", "description": "Pass it to fetch exactly as it is."},
-            "title": {"type": "string"},
-            "text": {"type": "string", "description": text},
-            name: field,
-            "url": url_schema(),
-        },
-        "required": required.collect::<Vec<_>>(),
-    })
+/// The schemas of a tool's arguments and of its answer.
+pub(super) fn schemas(file: &str) -> [JsonObject; 2] {
+    // The registry refuses a tool without schemas.
+    let mut schemas: Value = serde_json::from_str(file).unwrap_or_default();
+    ["input", "output"].map(|name| object(schemas[name].take()))
 }

@@ -6,19 +6,18 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::future::join_all;
 use serde::Serialize;
-use serde_json::{Value, json};
-use tribune_core::wire::{MAX_WIRE_BYTES, object};
+use serde_json::Value;
+use tribune_core::wire::MAX_WIRE_BYTES;
 use tribune_core::{
     CallContext, CallDisplay, Clock, Error, ErrorKind, Hints, Hit, JsonObject, Links, Query, Result, Source,
     SourceFacts, Tool, ToolOutput, ToolSpec,
 };
 
 use super::describe;
-use super::results::{Item, fitting, items_schema};
+use super::results::{Item, fitting, schemas};
 
 const DEFAULT_LIMIT: usize = 10;
 const MAX_LIMIT: usize = 50;
-const MAX_QUERY_CHARS: usize = 1000;
 
 /// A magnifying glass.
 const ICON: &str = "data:image/svg+xml,%3Csvg%20xmlns='http://www.w3.org/2000/svg'%20viewBox='0%200%2024%2024'%20fill='none'%20stroke='%23456'%20stroke-width='2'%3E%3Ccircle%20cx='10'%20cy='10'%20r='6'/%3E%3Cpath%20d='m15%2015%206%206'/%3E%3C/svg%3E";
@@ -152,53 +151,13 @@ fn nothing_answered(missing: &[Missing<'_>]) -> Error {
 }
 
 fn spec(facts: &[SourceFacts]) -> ToolSpec {
+    let [input_schema, output_schema] = schemas(include_str!("search.json"));
     ToolSpec {
         name: "search".to_owned(),
         title: "Search".to_owned(),
         description: describe::describe(describe::SEARCH, facts),
-        input_schema: object(json!({
-            "type": "object",
-            "properties": {
-                "query": {
-                    "type": "string",
-                    "minLength": 1,
-                    "maxLength": MAX_QUERY_CHARS,
-                    "description": "What to look for, in plain words. \"Exact phrase\", field:value and -word also work.",
-                },
-                "limit": {
-                    "type": "integer",
-                    "minimum": 1,
-                    "maximum": MAX_LIMIT,
-                    "default": DEFAULT_LIMIT,
-                    "description": "How many results to return at most (1-50, default 10).",
-                },
-            },
-            "required": ["query"],
-        })),
-        output_schema: object(json!({
-            "type": "object",
-            "properties": {
-                "results": {
-                    "type": "array",
-                    "description": "Best first; empty when nothing matches.",
-                    "items": items_schema(
-                        "The best passage, cut short.",
-                        ("metadata", &json!({"type": "object", "description": "How the query was understood, if that is not obvious."})),
-                        false,
-                    ),
-                },
-                "missing": {
-                    "type": "array",
-                    "description": "Sources that did not answer, if any.",
-                    "items": {
-                        "type": "object",
-                        "properties": {"source": {"type": "string"}, "reason": {"type": "string"}},
-                        "required": ["source", "reason"],
-                    },
-                },
-            },
-            "required": ["results"],
-        })),
+        input_schema,
+        output_schema,
         // Not idempotent: results change when documents are added.
         hints: Hints { idempotent: false, ..Hints::READ },
         icon: Some(ICON.to_owned()),
@@ -212,6 +171,13 @@ mod tests {
     use tribune_core::DocumentId;
 
     use super::*;
+
+    #[test]
+    fn schema_has_the_limits() {
+        let limit = &spec(&[]).input_schema["properties"]["limit"];
+        assert_eq!(limit["maximum"], MAX_LIMIT);
+        assert_eq!(limit["default"], DEFAULT_LIMIT);
+    }
 
     #[test]
     fn sources_are_merged_by_coverage() {

@@ -1,4 +1,4 @@
-//! Whom tokens and browser sessions stand for, and how people sign in.
+//! The users behind tokens and browser sessions, and how people sign in.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ const SESSION_PREFIX: &str = "tribune_session_";
 /// Passwords that are checked at once: each takes a core and 19 MB for a moment.
 const MAX_CHECKS: usize = 2;
 
-/// Whom a token stands for, and what it allows.
+/// The user of a token, and what it allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
     pub user: UserId,
@@ -103,8 +103,8 @@ impl Accounts {
         !matches!(self.sign_in, SignIn::None)
     }
 
-    /// Whom a bearer token or a session's secret stands for; `None` if it is unknown, has ended or was revoked. An error
-    /// if it cannot be checked now.
+    /// The user of a bearer token or a session; `None` if it is unknown, has ended or was revoked. An error if it cannot be
+    /// checked now.
     pub(crate) async fn authenticate(&self, secret: &str) -> Result<Option<Identity>> {
         if secret.len() > MAX_TOKEN_CHARS {
             return Ok(None);
@@ -193,6 +193,8 @@ impl Accounts {
     pub(crate) async fn check_password(&self, name: &str, password: String) -> Result<User> {
         let wrong = || Error::forbidden("Wrong name or password.");
         let wait = || Error::unavailable("Too many attempts. Wait a minute, then try again.");
+        // First of all, or attempts that arrive together would all see the same count.
+        let _slot = self.checks.acquire().await.map_err(|_| wait())?;
         if !self.attempts.may_try(name, self.clock.monotonic()) {
             return Err(wait());
         }
@@ -201,7 +203,6 @@ impl Accounts {
             Err(_) => None,
         };
         let hash = user.as_ref().and_then(|user| user.password.clone());
-        let _slot = self.checks.acquire().await.map_err(|_| wait())?;
         let check = move || verify_password(&password, hash.as_deref());
         let is_right = tokio::task::spawn_blocking(check).await.unwrap_or(false);
         let user = user.filter(|_| is_right);

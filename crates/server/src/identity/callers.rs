@@ -29,6 +29,8 @@ pub struct Caller {
     pub scopes: Scopes,
     /// The one profile that the caller's token opens; `None` for all.
     pub profile: Option<String>,
+    /// Whether a browser's session shows who calls, and not a token: only a person lets programs in.
+    pub has_session: bool,
     pub correlation_id: Arc<str>,
 }
 
@@ -40,6 +42,7 @@ impl Caller {
             groups: Arc::default(),
             scopes: Scopes::READ,
             profile: None,
+            has_session: false,
             correlation_id,
         }
     }
@@ -124,6 +127,7 @@ impl Callers {
                 caller.groups = identity.groups;
                 caller.scopes = identity.scopes;
                 caller.profile = identity.profile;
+                caller.has_session = is_cookie;
                 Ok(caller)
             }
             // Where people sign in again.
@@ -160,7 +164,7 @@ impl Callers {
         if let Some(profile) = &caller.profile {
             return Err(Denial::OtherProfile(profile.clone()));
         }
-        // Who is anonymous is told to sign in by what needs a user.
+        // Anonymous callers pass: handlers that need a user ask them to sign in.
         if caller.principal != Principal::Anonymous && !caller.scopes.contains(needed) {
             return Err(Denial::Scope(needed));
         }
@@ -169,7 +173,12 @@ impl Callers {
 
     /// What a refusal says about getting a token for a path.
     pub(crate) fn challenge(&self, path: &str, scopes: Scopes, error: Option<&str>) -> HeaderValue {
-        let resource = if need(path) == Need::Profile { path.trim_end_matches('/') } else { "/mcp" };
+        let resource = match need(path) {
+            // Messages are a part of the stream's endpoint.
+            Need::Profile if path.starts_with("/sse/messages") => "/sse",
+            Need::Profile => path.trim_end_matches('/'),
+            _ => "/mcp",
+        };
         challenge(self.oauth.as_deref(), resource, scopes, error)
     }
 
@@ -185,60 +194,45 @@ impl Callers {
     }
 
     /// Lets administrators through: by the admin token, or by a token that allows it.
-    pub(crate) fn admit_admin(&self, request: &mut Request<Body>) -> Result<(), Refusal> {
+    pub(crate) fn admit_admin(&self, request: &Request<Body>) -> Result<(), Refusal> {
         let caller = request.extensions().get::<Caller>();
-        let may = |scope| caller.is_some_and(|caller| caller.scopes.contains(scope));
-        let is_user = caller.is_some_and(|caller| matches!(caller.principal, Principal::User(_)));
-        if is_user && (may(Scope::Admin) || may(Scope::Trade)) {
+        let user = caller.filter(|caller| matches!(caller.principal, Principal::User(_)));
+        let may = |scope| user.is_some_and(|user| user.scopes.contains(scope));
+        if may(Scope::Admin) || may(Scope::Trade) {
             return Ok(());
         }
-        if self.oauth.is_some() && (is_user || self.admin_token.is_none()) {
-            return Err(self.refuse_non_admin(is_user).into());
-        }
-        let token = bearer(request.headers()).map(sha256);
-        if self.admin_token.is_none() || token != self.admin_token {
-            return Err(self.refuse_admin(request.headers()).into());
-        }
-        if let Some(caller) = request.extensions_mut().get_mut::<Caller>() {
-            caller.principal = Principal::User(UserId::admin());
-            caller.scopes = Scopes::ALL;
-        }
-        Ok(())
+        Err(self.refuse_admin(request.headers(), user.is_some()).into())
     }
 
-    /// Where people can sign in as administrators.
-    fn refuse_non_admin(&self, has_token: bool) -> Response {
-        let (status, error, message) = match has_token {
-            true => (
+    /// The response to somebody who is no administrator; `is_user` if they showed a valid token.
+    fn refuse_admin(&self, headers: &HeaderMap, is_user: bool) -> Response {
+        let (status, error, message) = match (&self.oauth, self.admin_token) {
+            (Some(_), _) if is_user => (
                 StatusCode::FORBIDDEN,
                 Some("insufficient_scope"),
                 "The profile `admin` needs the scope `admin`, which this token does not have. Members of the group `admin` can allow it.",
             ),
-            false => (
+            (Some(_), None) => (
                 StatusCode::UNAUTHORIZED,
                 None,
                 "The profile `admin` needs a token with the scope `admin`: sign in as a member of the group `admin`.",
             ),
+            (None, None) => {
+                let message = "The profile `admin` is closed to the network. Set server.admin_token (for example \"env:TRIBUNE_ADMIN_TOKEN\"), or use `tribune stdio --profile admin` on this machine.";
+                return rpc::error(StatusCode::FORBIDDEN, rpc::SERVER_ERROR, message);
+            }
+            (_, Some(_)) if headers.contains_key(header::AUTHORIZATION) => {
+                (StatusCode::UNAUTHORIZED, None, "This is not the token of server.admin_token.")
+            }
+            (_, Some(_)) => (
+                StatusCode::UNAUTHORIZED,
+                None,
+                "The profile `admin` needs the header `Authorization: Bearer TOKEN` with the token of server.admin_token.",
+            ),
         };
         let mut refusal = rpc::error(status, rpc::SERVER_ERROR, message);
-        let challenge = self.challenge_for("/mcp/admin", error);
-        refusal.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
-        refusal
-    }
-
-    fn refuse_admin(&self, headers: &HeaderMap) -> Response {
-        if self.admin_token.is_none() {
-            let message = "The profile `admin` is closed to the network. Set server.admin_token (for example \"env:TRIBUNE_ADMIN_TOKEN\"), or use `tribune stdio --profile admin` on this machine.";
-            return rpc::error(StatusCode::FORBIDDEN, rpc::SERVER_ERROR, message);
-        }
-        let message = if headers.contains_key(header::AUTHORIZATION) {
-            "This is not the token of server.admin_token."
-        } else {
-            "The profile `admin` needs the header `Authorization: Bearer TOKEN` with the token of server.admin_token."
-        };
-        let mut refusal = rpc::error(StatusCode::UNAUTHORIZED, rpc::SERVER_ERROR, message);
         let challenge = match &self.oauth {
-            Some(_) => self.challenge_for("/mcp/admin", None),
+            Some(_) => self.challenge_for("/mcp/admin", error),
             None => HeaderValue::from_static("Bearer realm=\"tribune admin\""),
         };
         refusal.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
@@ -248,9 +242,10 @@ impl Callers {
     /// The response to a caller who is not let in.
     pub(super) fn refuse(&self, denial: &Denial, request: &Request<Body>) -> Response {
         let path = request.uri().path();
-        // There not even a valid user token is enough.
-        if *denial == Denial::InvalidToken && path == "/mcp/admin" && bearer(request.headers()).is_some() {
-            return self.refuse_admin(request.headers());
+        // Without an issuer, only the admin token opens it.
+        let is_admin_token_wrong = *denial == Denial::InvalidToken && path == "/mcp/admin" && self.oauth.is_none();
+        if is_admin_token_wrong && bearer(request.headers()).is_some() {
+            return self.refuse_admin(request.headers(), false);
         }
         let (status, message) = denial.explain();
         let is_rpc = need(path) == Need::Profile;

@@ -2,12 +2,12 @@
 //!
 //! [`Guard`] runs before every path: it checks the addressed host and the page that calls, and asks `Callers`
 //! for the [`Principal`](tribune_core::Principal) of a request. Handlers find it as [`Caller`] in the request's
-//! extensions and know nothing of tokens. [`Accounts`] knows whom a token stands for.
+//! extensions and know nothing of tokens. [`Accounts`] finds the user of a token.
 //!
 //! - `guard`: Host, Origin and CORS;
 //! - `needs`: what a caller needs for each path;
 //! - `callers`: from a request to its caller;
-//! - `accounts`: whom tokens and sessions stand for; `tokens`: API tokens; `attempts`: how often a sign-in may fail;
+//! - `accounts`: the users behind tokens and sessions; `tokens`: API tokens; `attempts`: how often a sign-in may fail;
 //! - `session`: cookies of browsers that have signed in.
 
 mod accounts;

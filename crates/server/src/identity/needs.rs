@@ -5,7 +5,7 @@ use tribune_core::Scope;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// Open to everybody: what is needed to sign in, and the start page, which shows nothing to strangers.
+    /// Open to everybody: pages for signing in, and the start page, which hides its content from strangers.
     Nothing,
     /// A profile's endpoint: each tool says what it needs.
     Profile,

@@ -5,6 +5,7 @@ use axum::response::Response;
 use futures::StreamExt;
 use http::{StatusCode, header};
 use serde_json::Value;
+use sse_stream::SseStream;
 
 use super::render;
 use crate::response::{self, rpc};
@@ -17,34 +18,22 @@ pub fn is_event_stream(response: &Response) -> bool {
 /// stream cannot receive them.
 pub async fn to_json(response: Response) -> Response {
     let (mut parts, body) = response.into_parts();
-    let mut chunks = body.into_data_stream();
-    let mut pending: Vec<u8> = Vec::new();
-    while let Some(Ok(chunk)) = chunks.next().await {
-        pending.extend_from_slice(&chunk);
-        while let Some(end) = pending.windows(2).position(|two| two == b"\n\n") {
-            let event: Vec<u8> = pending.drain(..end + 2).collect();
-            if let Some(message) = answer_in(&event) {
-                parts.headers.remove(header::CONTENT_LENGTH);
-                parts.headers.remove(header::CACHE_CONTROL);
-                let answer = response::json(StatusCode::OK, message.to_string());
-                parts.headers.extend(answer.headers().clone());
-                return Response::from_parts(parts, answer.into_body());
-            }
+    let mut events = SseStream::new(body);
+    while let Some(Ok(event)) = events.next().await {
+        if let Some(message) = event.data.as_deref().and_then(read_answer) {
+            parts.headers.remove(header::CONTENT_LENGTH);
+            parts.headers.remove(header::CACHE_CONTROL);
+            let answer = response::json(StatusCode::OK, message.to_string());
+            parts.headers.extend(answer.headers().clone());
+            return Response::from_parts(parts, answer.into_body());
         }
     }
     incomplete()
 }
 
 /// The JSON-RPC response in an event; `None` for notifications.
-fn answer_in(event: &[u8]) -> Option<Value> {
-    let text = std::str::from_utf8(event).ok()?;
-    let data: String = text
-        .lines()
-        .filter_map(|line| line.strip_prefix("data:"))
-        .map(|data| data.strip_prefix(' ').unwrap_or(data))
-        .collect::<Vec<_>>()
-        .join("\n");
-    let message: Value = serde_json::from_str(&data).ok()?;
+fn read_answer(data: &str) -> Option<Value> {
+    let message: Value = serde_json::from_str(data).ok()?;
     (message.get("result").is_some() || message.get("error").is_some()).then_some(message)
 }
 

@@ -20,9 +20,9 @@ pub(crate) async fn mcp(
     State(guard): State<Arc<Guard>>,
     State(streamable): State<Arc<Streamable>>,
     name: Option<Path<String>>,
-    mut request: Request<Body>,
+    request: Request<Body>,
 ) -> Result<Response, Refusal> {
-    let profile = select_profile(&service, &guard, name, &mut request)?;
+    let profile = select_profile(&service, &guard, name, &request)?;
     Ok(streamable.handle(&profile, request).await)
 }
 
@@ -31,9 +31,9 @@ pub(crate) async fn sse(
     State(guard): State<Arc<Guard>>,
     State(sse): State<Arc<Sse>>,
     name: Option<Path<String>>,
-    mut request: Request<Body>,
+    request: Request<Body>,
 ) -> Result<Response, Refusal> {
-    let profile = select_profile(&service, &guard, name, &mut request)?;
+    let profile = select_profile(&service, &guard, name, &request)?;
     // Messages arrive in separate requests, each of which would need the admin token again.
     if profile.spec().admin {
         let message = "The profile `admin` is not available over HTTP+SSE; use /mcp/admin.";
@@ -59,7 +59,7 @@ fn select_profile(
     service: &Service,
     guard: &Guard,
     name: Option<Path<String>>,
-    request: &mut Request<Body>,
+    request: &Request<Body>,
 ) -> Result<Arc<Profile>, Refusal> {
     let Some(Path(name)) = name else {
         let host = host_name(request.headers(), request.uri());

@@ -8,7 +8,8 @@ use rmcp::model::{
     CacheScope, CallToolResult, ContentBlock, Icon, Implementation, ListToolsResult, MetaObject, Tool, ToolAnnotations,
 };
 use serde_json::{Value, json};
-use tribune_core::{Registry, Result, ToolOutput, ToolSpec};
+use tribune_core::{Result, ToolOutput, ToolSpec};
+use tribune_registry::Registry;
 
 use super::LIST_TTL_MS;
 use crate::settings::Settings;

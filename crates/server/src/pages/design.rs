@@ -13,49 +13,6 @@ use tribune_page::{badge, board, regions, sample};
 use crate::response::page;
 use crate::service::Service;
 
-/// Tokens and their purpose. A test compares the lists with the style sheet.
-type Tokens = &'static [(&'static str, &'static str)];
-
-const COLOURS: Tokens = &[
-    ("ink", "text"),
-    ("soft", "secondary text"),
-    ("paper", "page background"),
-    ("panel", "panels and cards"),
-    ("line", "borders and grids"),
-    ("link", "links and focus"),
-    ("accent", "main button, first line of a chart"),
-    ("on-accent", "text on the accent"),
-    ("mark", "cited passage"),
-    ("mark-edge", "edge of a cited passage"),
-    ("good", "ready, fresh, done"),
-    ("warning", "warnings"),
-    ("bad", "failed, refused, destructive"),
-    ("simulated", "simulated data"),
-    ("up", "rises, buys, bids"),
-    ("down", "falls, sells, asks"),
-    ("up-fill", "areas and bars of rises"),
-    ("down-fill", "areas and bars of falls"),
-];
-const FACES: Tokens = &[("serif", "reading"), ("sans", "controls and tables"), ("mono", "ids, code, exact values")];
-const SIZES: Tokens = &[
-    ("text-xxl", "the price"),
-    ("text-xl", "page title"),
-    ("text-l", "section title"),
-    ("text-m", "text"),
-    ("text-s", "fields, tables, notes"),
-    ("text-xs", "badges, labels, captions"),
-];
-const SPACES: Tokens = &[
-    ("gap-xs", "within a line"),
-    ("gap-s", "between lines of one item"),
-    ("gap-m", "between items"),
-    ("gap-l", "between sections"),
-    ("gap-xl", "around the page"),
-    ("radius", "corners"),
-    ("measure", "width of running text"),
-    ("wide", "maximum width of a page"),
-];
-
 const TONES: [(&str, Tone, &str); 7] = [
     ("SIMULATED", Tone::Simulated, "simulated data"),
     ("cited", Tone::Plain, "as it was cited"),
@@ -73,10 +30,6 @@ pub(crate) async fn design(State(service): State<Arc<Service>>) -> Response {
 fn values(prefix: &str) -> Value {
     context! {
         base => prefix,
-        colours => COLOURS.to_vec(),
-        faces => FACES.to_vec(),
-        sizes => SIZES.to_vec(),
-        spaces => SPACES.to_vec(),
         tones => TONES.map(|(label, tone, meaning)| html(&Badge {
             label: label.to_owned(),
             tone,
@@ -104,17 +57,23 @@ mod tests {
     const STYLE: &str = include_str!("../../assets/tribune.css");
     const SWATCHES: &str = include_str!("../../assets/design.css");
 
-    #[test]
-    fn every_token_is_documented_and_shown() {
-        let defined: BTreeSet<&str> = STYLE
-            .lines()
-            .filter_map(|line| line.trim().strip_prefix("--"))
-            .filter_map(|line| Some(line.split_once(':')?.0))
-            .collect();
-        let lists = [COLOURS, FACES, SIZES, SPACES];
-        let documented: BTreeSet<&str> = lists.into_iter().flatten().map(|(token, _)| *token).collect();
-        assert_eq!(documented, defined);
-        for token in documented {
+    async fn html() -> String {
+        let response = page::render(StatusCode::OK, "design.html", values("/below"));
+        assert_eq!(response.status(), StatusCode::OK);
+        let policy = response.headers()["content-security-policy"].to_str().expect("a policy");
+        assert!(policy.contains("default-src 'none'; script-src 'self';"), "{policy}");
+        let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.expect("a body");
+        String::from_utf8(body.to_vec()).expect("text")
+    }
+
+    #[tokio::test]
+    async fn every_token_is_documented_and_shown() {
+        let defined = STYLE.lines().filter_map(|line| line.trim().strip_prefix("--"));
+        let defined: BTreeSet<&str> = defined.filter_map(|line| Some(line.split_once(':')?.0)).collect();
+        let html = html().await;
+        let documented = html.split("<code>--").skip(1).filter_map(|rest| Some(rest.split_once("</code>")?.0));
+        assert_eq!(documented.collect::<BTreeSet<&str>>(), defined);
+        for token in defined {
             let shown = format!("var(--{token})");
             assert!(SWATCHES.contains(&shown), "design.css does not show {token}");
         }
@@ -122,12 +81,7 @@ mod tests {
 
     #[tokio::test]
     async fn page_marks_samples_and_has_no_inline_script() {
-        let response = page::render(StatusCode::OK, "design.html", values("/below"));
-        assert_eq!(response.status(), StatusCode::OK);
-        let policy = response.headers()["content-security-policy"].to_str().expect("a policy");
-        assert!(policy.contains("default-src 'none'; script-src 'self';"), "{policy}");
-        let body = axum::body::to_bytes(response.into_body(), 1 << 20).await.expect("a body");
-        let html = std::str::from_utf8(&body).expect("text");
+        let html = html().await;
         assert!(html.contains("These figures are samples"), "{html}");
         assert!(html.contains("below/assets/board.css\""), "{html}");
         assert!(!html.contains("<script>") && !html.contains(" style="), "{html}");

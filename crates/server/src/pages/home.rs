@@ -55,7 +55,7 @@ async fn overview(service: &Service, principal: &Principal, closed: bool) -> Res
         Ok(chat) => (Some(chat.agent.settings().model.clone()), None),
         Err(no_chat) => (None, Some(no_chat.remedy())),
     };
-    let token = if service.settings.auth_required { Token::Needed } else { Token::None };
+    let token = Token::remote(&service.settings);
     let guides = Host::ALL.map(|host| guide(host, base, token));
     let examples = if closed { Vec::new() } else { examples(service).await };
     let sources = (!closed).then(|| sources::region(service, *principal != Principal::Anonymous));

@@ -113,6 +113,10 @@ pub(crate) fn allow_form_target(response: &mut Response, address: &str) {
     let Ok(address) = address.parse::<http::Uri>() else {
         return;
     };
+    // Semicolons and commas separate directives and policies.
+    if address.authority().is_some_and(|authority| authority.as_str().contains([';', ','])) {
+        return;
+    }
     let source = match (address.scheme_str(), address.authority()) {
         (Some(scheme @ ("https" | "http")), Some(authority)) => format!("{scheme}://{authority}"),
         (Some(scheme), _) => format!("{scheme}:"),

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::RwLock;
-use tribune_core::registry::Registered;
 use tribune_core::{CallContext, Error, ErrorKind, JsonObject, Principal, Result, Scopes, Tool, ToolOutput};
+use tribune_registry::Registered;
 
 use super::Service;
 use crate::audit::{self, Asked};
@@ -20,7 +20,7 @@ pub async fn run(service: &Service, tool: &Registered<'_>, args: JsonObject, cx:
 /// What the audit log is to keep of a call; `None` if nothing.
 fn asked(service: &Service, tool: &Arc<dyn Tool>, args: &JsonObject, cx: &CallContext) -> Option<Asked> {
     let audit = service.audit.get()?;
-    audit.wants(cx, tool.spec().hints.read_only).then(|| Asked::of(args))
+    audit.wants(cx, tool.spec().hints.read_only).then(|| Asked::new(args, tool.spec()))
 }
 
 /// What to ask the user before a destructive call runs.

@@ -15,8 +15,8 @@ use http::HeaderValue;
 use indexmap::IndexMap;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tribune_core::registry::RegistrationError;
 use tribune_core::{CallContext, Clock, Links, Principal, Scopes, Source, SourceStatus, Tool};
+use tribune_registry::RegistrationError;
 use tribune_storage::ConversationStore;
 
 use crate::address::bare_host;
@@ -192,6 +192,15 @@ impl Service {
         let host = base.parse::<http::Uri>().ok().and_then(|uri| uri.host().map(bare_host));
         let is_plain = host.is_some_and(|host| Arc::ptr_eq(self.profile_for_host(&host), profile));
         if is_plain { format!("{base}/mcp") } else { format!("{base}/mcp/{}", profile.name()) }
+    }
+
+    /// The addresses of all MCP endpoints: what a token of another issuer can be for.
+    pub fn resources(&self) -> Vec<String> {
+        let base = self.links.base();
+        let names = self.profiles().map(|profile| format!("/{}", profile.name()));
+        let endpoints: Vec<String> = std::iter::once(String::new()).chain(names).collect();
+        let addresses = |path: &str| endpoints.iter().map(|name| format!("{base}/{path}{name}")).collect::<Vec<_>>();
+        [addresses("mcp"), addresses("sse")].concat()
     }
 
     /// The profile of plain `/mcp` for a host name: some MCP hosts connect to exactly that path only.

@@ -6,8 +6,8 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use parking_lot::Mutex;
-use tribune_core::registry::RegistrationError;
-use tribune_core::{Clock, Links, Principal, Registry, Source, SourceFacts, Tool};
+use tribune_core::{Clock, Links, Principal, Source, SourceFacts, Tool};
+use tribune_registry::{RegistrationError, Registry};
 
 use crate::contract::{FetchTool, RelatedTool, SearchTool, overview};
 

@@ -18,6 +18,7 @@ use super::record;
 use crate::identity::{Accounts, Caller, Guard, own_path, scopes_of, token_scopes};
 use crate::request::{parse_form, read_limited};
 use crate::response::{Refusal, page, private, problem};
+use crate::sender;
 use crate::service::Service;
 
 const MAX_BODY_BYTES: usize = 16 * 1024;
@@ -153,6 +154,10 @@ async fn at_provider(
     let pending = pending.filter(|pending| Some(&pending.state) == state).ok_or_else(|| {
         Error::forbidden("This sign-in was not begun in this browser, or too long ago. Sign in again.")
     })?;
+    // A provider that says who it is must be the one that was asked (RFC 9207).
+    if parameters.get("iss").is_some_and(|issuer| issuer != provider.issuer()) {
+        return Err(Error::forbidden(format!("Another provider than {} answered. Sign in again.", provider.host())));
+    }
     let code = parameters.get("code").ok_or_else(|| {
         let why = parameters.get("error").map_or("", String::as_str);
         Error::forbidden(format!("{} did not let you sign in: {why}", provider.host()))
@@ -231,8 +236,9 @@ fn invalid(why: &str) -> Response {
     problem::new(ErrorKind::InvalidArgument, &format!("Invalid request: {why}"))
 }
 
-/// The body, and whether it is a form.
+/// The body of a sign-in from a page of this server or a program, and whether it is a form.
 async fn read(guard: &Guard, request: Request<Body>) -> Result<(axum::body::Bytes, bool), Refusal> {
+    sender::refuse_foreign(request.headers(), &guard.callers().public_url)?;
     let kind = request.headers().get(header::CONTENT_TYPE);
     let is_form = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
     let body = read_limited(request.into_body(), MAX_BODY_BYTES, guard.callers().timeout).await;

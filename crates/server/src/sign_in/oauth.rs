@@ -11,7 +11,7 @@ use minijinja::context;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use tribune_core::{Principal, Scope, UserId};
+use tribune_core::{Principal, Scope, Scopes, UserId};
 use tribune_oauth::{Authorization, AuthorizeError, Issuer, Refused};
 
 use super::login::accounts;
@@ -138,7 +138,7 @@ async fn body(guard: &Guard, request: Request<Body>) -> Result<String, Refusal> 
     Ok(String::from_utf8_lossy(&read).into_owned())
 }
 
-/// An answer that nobody keeps.
+/// A response that must not be cached.
 fn answer(status: StatusCode, answer: Result<Value, Refused>) -> Response {
     let (status, body) = match answer {
         Ok(body) => (status, body),
@@ -170,7 +170,7 @@ struct Decision {
     decision: String,
 }
 
-/// Asks the person whether a program may have access. Who has not signed in does so first.
+/// Asks the person whether a program may have access, after they have signed in.
 pub(crate) async fn authorize(
     State(guard): State<Arc<Guard>>,
     Extension(caller): Extension<Caller>,
@@ -181,10 +181,19 @@ pub(crate) async fn authorize(
         Ok(asked) => asked,
         Err(error) => return Ok(refused(&guard, error)),
     };
-    let Principal::User(user) = &caller.principal else {
+    let Some(user) = person(&caller) else {
         return Ok(to_sign_in(&guard, &query));
     };
-    Ok(consent(&guard, &asked, user, &query))
+    Ok(consent(&guard, &asked, user, caller.scopes, &query))
+}
+
+/// The user who has signed in in this browser. A token is no person: a program could give itself more with it, and for
+/// longer.
+fn person(caller: &Caller) -> Option<&UserId> {
+    match &caller.principal {
+        Principal::User(user) if caller.has_session => Some(user),
+        _ => None,
+    }
 }
 
 /// The person's decision.
@@ -197,16 +206,13 @@ pub(crate) async fn decide(
 ) -> Result<Response, Refusal> {
     let query = query.unwrap_or_default();
     let issuer = issuer(&guard)?;
-    if sender::is_foreign(request.headers(), &guard.callers().public_url) {
-        let message = "The decision must come from the page that asked for it.";
-        return Err(problem::with_status(StatusCode::FORBIDDEN, "forbidden", message).into());
-    }
+    sender::refuse_foreign(request.headers(), &guard.callers().public_url)?;
     let sent: Option<Decision> = parse_form(body(&guard, request).await?.as_bytes());
     let asked = match issuer.authorization(&query).await {
         Ok(asked) => asked,
         Err(error) => return Ok(refused(&guard, error)),
     };
-    let Principal::User(user) = &caller.principal else {
+    let Some(user) = person(&caller) else {
         return Ok(to_sign_in(&guard, &query));
     };
     let allows = sent.is_some_and(|sent| sent.decision == "allow");
@@ -238,8 +244,9 @@ fn to_sign_in(guard: &Guard, query: &str) -> Response {
     private(Redirect::to(&format!("{base}/login?back={back}")).into_response())
 }
 
-fn consent(guard: &Guard, asked: &Authorization, user: &UserId, query: &str) -> Response {
-    let scopes: Vec<_> = asked.scopes.iter().map(|scope| (scope.as_str(), meaning(scope))).collect();
+/// `allowed` is what the user may allow.
+fn consent(guard: &Guard, asked: &Authorization, user: &UserId, allowed: Scopes, query: &str) -> Response {
+    let scopes: Vec<_> = asked.scopes.and(allowed).iter().map(|scope| (scope.as_str(), meaning(scope))).collect();
     let redirect: Option<http::Uri> = asked.redirect_uri.parse().ok();
     let host = redirect.as_ref().and_then(|uri| uri.host()).unwrap_or(&asked.redirect_uri);
     let values = context! {

@@ -3,6 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests use the machine's clock")]
 
 mod limits;
+mod openapi;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

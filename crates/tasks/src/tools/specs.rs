@@ -116,7 +116,7 @@ fn spec(name: &str, title: &str, description: &str, input: Value, output: Value,
         output_schema: object(output),
         hints,
         icon: None,
-        display: CallDisplay::default(),
+        display: CallDisplay { subject: Some("task_id"), ..CallDisplay::default() },
         aliases: vec![("id", "task_id")],
     }
 }

@@ -9,7 +9,8 @@ use async_trait::async_trait;
 use ring::hmac;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tribune_core::{CallContext, Error, Principal, Registry, Result};
+use tribune_core::{CallContext, Error, Principal, Result};
+use tribune_registry::Registry;
 
 use crate::config::tools;
 use crate::*;

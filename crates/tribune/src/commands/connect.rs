@@ -13,7 +13,7 @@ pub fn run(common: &Common, host: Host) -> anyhow::Result<ExitCode> {
     let config = config(common)?;
     let settings = config.settings(config.listen, false);
     let base = settings.public_url.trim_end_matches('/');
-    let remote = if settings.auth_required { Token::Needed } else { Token::None };
+    let remote = Token::remote(&settings);
     // The demo's data folder ends with its process.
     let local = if config.demo.is_some() { None } else { local_proof(&config.data_dir, base)? };
     let local = local.as_ref().filter(|_| config.tasks || settings.auth_required);
@@ -33,7 +33,7 @@ pub fn run(common: &Common, host: Host) -> anyhow::Result<ExitCode> {
         ),
         Host::Cursor => guide(connect::Host::Cursor, base, local),
     };
-    if config.tasks {
+    if config.tasks && remote != Token::SignIn {
         text.push_str(match host {
             Host::Chatgpt => "\nChatGPT connects without a token, so it sees shared data and nothing that belongs to a user.\n",
             _ => "\nFor personal data from another machine: create a token (`tribune token create --user NAME`) and have the client send\nthe header `Authorization: Bearer TOKEN`.\n",

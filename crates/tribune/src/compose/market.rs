@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use tribune_core::Environment;
+use tribune_config::Environment;
 use tribune_market::MarketSource;
 use tribune_reports::ReportsSource;
 

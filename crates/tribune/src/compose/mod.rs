@@ -8,7 +8,8 @@ mod people;
 use std::sync::Arc;
 
 use anyhow::Context;
-use tribune_core::{Environment, Links, Source, SystemClock};
+use tribune_config::Environment;
+use tribune_core::{Links, Source, SystemClock};
 use tribune_corpus::{Built, DocumentsSource, Embedders, Environment as CorpusEnvironment, Pool, Upkeep};
 use tribune_server::audit::{Audit, AuditSettings};
 use tribune_server::supervisor::Jitter;

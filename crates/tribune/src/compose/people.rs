@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use tribune_agent::Agent;
-use tribune_core::{Error, Links, Secret, Source, SystemClock};
+use tribune_config::Secret;
+use tribune_core::{Error, Links, Source, SystemClock};
 use tribune_oauth::Issuer;
 use tribune_oauth::jwt::Verifier;
 use tribune_oauth::login::Provider;
@@ -54,25 +55,26 @@ impl People {
             None => Err(NoChat::Unconfigured),
             Some(agent) => self.chat(agent, config).map_err(|error| NoChat::Unusable(format!("{error:#}"))),
         };
-        service.accounts = Some(Arc::new(self.accounts(config, service.links.base(), clock)?));
+        service.accounts = Some(Arc::new(self.accounts(config, &service, clock)?));
         service.chat = chat;
         service.conversations = Some(self.store.conversations());
         Ok(service)
     }
 
-    /// Who may use the server, and how people sign in. `base` is the public address.
-    fn accounts(&self, config: &Config, base: &str, clock: Arc<SystemClock>) -> anyhow::Result<Accounts> {
+    /// Who may use the server, and how people sign in.
+    fn accounts(&self, config: &Config, service: &Service, clock: Arc<SystemClock>) -> anyhow::Result<Accounts> {
         let auth = &config.auth;
         let sign_in = match auth.issuer.as_deref() {
             None => SignIn::None,
             Some("builtin") => {
                 let exempt = auth.client_hosts.clone().into();
-                let issuer = Issuer::new(base, self.store.grants(), exempt, clock.clone());
+                let issuer = Issuer::new(service.links.base(), self.store.grants(), exempt, clock.clone());
                 SignIn::BuiltIn(Box::new(issuer?))
             }
             Some(issuer) => {
-                let audience = auth.audience.clone().unwrap_or_else(|| format!("{base}/mcp"));
-                let verifier = Verifier::new(issuer, vec![audience], clock.clone()).context("auth.issuer")?;
+                // Hosts ask for tokens for the endpoint that they use.
+                let audience = auth.audience.as_ref().map_or_else(|| service.resources(), |one| vec![one.clone()]);
+                let verifier = Verifier::new(issuer, audience, clock.clone()).context("auth.issuer")?;
                 SignIn::Elsewhere(issuer.to_owned(), Box::new(verifier))
             }
         };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use jiff::SignedDuration;
 use serde::Deserialize;
-use tribune_core::environment::check_range;
+use tribune_config::check_range;
 use tribune_server::audit::AuditSettings;
 
 #[derive(Debug, Clone, Deserialize)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use tribune_core::environment::check_range;
+use tribune_config::check_range;
 use tribune_corpus::EmbedderConfig;
 
 use super::audit::Audit;

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use tribune_core::Secret;
+use tribune_config::Secret;
 use tribune_corpus::EmbedderChoice;
 use tribune_market_resolve::id::MarketId;
 use tribune_server::audit::AuditSettings;

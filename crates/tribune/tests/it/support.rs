@@ -127,6 +127,15 @@ impl TestServer {
     }
 
     /// The same, following no redirect.
+    pub fn get_once(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
+        let mut request = agent().get(format!("{}{path}", self.url));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        Answer::of(request.config().max_redirects(0).max_redirects_will_error(false).build().call())
+    }
+
+    /// [`TestServer::post`], following no redirect.
     pub fn post_once(&self, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
         let mut request = agent().post(format!("{}{path}", self.url));
         for (name, value) in headers {

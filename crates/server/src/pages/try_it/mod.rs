@@ -2,14 +2,11 @@
 //!
 //! - [`listing`]: profiles and their tools;
 //! - [`tool`]: one tool: the form, the confirmation before a change, the response;
-//! - [`form`] and [`field`]: from JSON Schema to a form, and from its input to arguments;
 //! - [`curl`]: the request as a command;
 //! - [`answer`]: the response as text, structured and raw;
 
 mod answer;
 mod curl;
-mod field;
-mod form;
 mod listing;
 mod tool;
 

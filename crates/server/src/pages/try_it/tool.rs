@@ -8,13 +8,14 @@ use axum::extract::{Path, State};
 use axum::response::Response;
 use http::request::Parts;
 use http::{Method, Request, StatusCode};
+use minijinja::value::Serde;
 use minijinja::{Value as Shown, context};
 use serde_json::Value;
 use tribune_core::{JsonObject, Principal, ToolSpec};
+use tribune_page::form::{Form, Input};
 
 use super::answer;
 use super::curl::CallRequest;
-use super::form::{Form, Input};
 use super::listing::Visit;
 use super::{profile_page, shown, tool_page};
 use crate::identity::Caller;
@@ -71,7 +72,7 @@ pub(crate) async fn tool(
         caller: &caller,
         profile,
         spec: tool.spec().clone(),
-        form: Form::new(tool.spec()),
+        form: Form::new(&tool.spec().input_schema, &tool.spec().aliases),
     };
     let (input, step) = match sent(&service, &parts, body).await {
         Ok(sent) => {
@@ -141,7 +142,7 @@ impl ToolPage<'_> {
                 tool => shown(&self.spec, base, profile),
                 input_schema => schema(&self.spec.input_schema),
                 output_schema => schema(&self.spec.output_schema),
-                fields => self.form.show(input),
+                fields => Serde(&self.form.filled(input)),
                 json => input.json.as_deref().unwrap_or_default(),
                 problem,
                 review,

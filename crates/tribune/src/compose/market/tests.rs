@@ -7,8 +7,10 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use tribune_core::{CallContext, Clock, DocumentId, Environment, Links, Principal, Registry, Source as _};
+use tribune_config::Environment;
+use tribune_core::{CallContext, Clock, DocumentId, Links, Principal, Source as _};
 use tribune_exchange_sim::{ApiKey, Exchange, Mode, Settings, Simulation};
+use tribune_registry::Registry;
 
 use super::market_source;
 use crate::config::MarketConfig;

@@ -427,3 +427,57 @@ fn administrators_are_members_of_their_group() {
     let root = host.with(&host.tokens("read admin")["access_token"]);
     assert_eq!(at_admin(&root), 200);
 }
+
+#[test]
+fn token_cannot_let_programs_in() {
+    let server = issuing("");
+    let host = Host::new(&server);
+    let create = ["token", "create", "--user", "ann", "--profile", "research"];
+    let token = format!("Bearer {}", tribune(&server, &create).0.trim());
+    let headers = [("authorization", token.as_str()), FORM];
+    let answer = server.post_once(&host.address(&[]), &headers, "decision=allow");
+    assert!(answer.header("location").starts_with("/login?back="), "{answer:?}");
+}
+
+#[test]
+fn consent_names_what_can_be_allowed() {
+    let server = issuing("");
+    let host = Host::new(&server);
+    let page = |scope: &str| server.get(&host.address(&[("scope", scope)]), &[("cookie", &host.cookie)]).body;
+    let shown = page("read admin");
+    assert!(shown.contains("<code>read</code>") && !shown.contains("<code>admin</code>"), "{shown}");
+    assert!(page("admin").contains("You may allow nothing"));
+}
+
+#[test]
+fn other_pages_cannot_sign_a_browser_in() {
+    let server = issuing("");
+    let form = encoded(&[("username", "ann"), ("password", PASSWORD)]);
+    let secret = crate::people::token(&server, "ann");
+    for page in [("origin", "http://localhost:3000"), ("origin", "null"), ("sec-fetch-site", "cross-site")] {
+        for (path, body) in [("/login", form.clone()), ("/session", encoded(&[("token", &secret)]))] {
+            let answer = server.post_once(path, &[FORM, page], &body);
+            assert_eq!((answer.status, answer.header("set-cookie")), (403, ""), "{path} {page:?}");
+        }
+    }
+    let own = [FORM, ("origin", server.url.as_str()), ("sec-fetch-site", "same-origin")];
+    assert_eq!(server.post_once("/login", &own, &form).status, 303);
+}
+
+#[test]
+fn every_refusal_leads_to_metadata() {
+    let server = issuing("required = true");
+    let headers = [("authorization", "Bearer tribune_at_ended"), ("accept", "text/html,application/xhtml+xml")];
+    for path in ["/mcp", "/mcp/", "/mcp/research", "/mcp/admin", "/sse", "/sse/research", "/sse/messages?sessionId=1"] {
+        let is_message = path.starts_with("/sse/messages");
+        let refused = if is_message { server.post(path, &headers, "{}") } else { server.get(path, &headers) };
+        let challenge = refused.header("www-authenticate").to_owned();
+        assert_eq!(refused.status, 401, "{path}: {}", refused.body);
+        assert!(challenge.contains("error=\"invalid_token\"") && challenge.contains("scope="), "{path}: {challenge}");
+        assert!(refused.json()["error"]["message"].is_string(), "{path}: JSON, whatever a probe accepts");
+        let metadata = challenge.split('"').find(|part| part.contains("/.well-known/")).expect("an address");
+        let metadata = server.get(metadata.strip_prefix(&server.url).expect("of this server"), &[]);
+        let known = metadata.status == 200 || path == "/mcp/admin";
+        assert!(known, "{path}: {}", metadata.body);
+    }
+}

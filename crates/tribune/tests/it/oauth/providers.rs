@@ -89,6 +89,16 @@ fn people_sign_in_at_a_provider() {
     let foreign = server.get("/login/callback?code=x&state=y", &[]);
     assert_eq!(foreign.status, 401);
     assert!(foreign.body.contains("was not begun in this browser"), "{}", foreign.body);
+    // An answer of another provider.
+    let begun = server.get_once("/login/provider", &[]);
+    let state = super::query_of(begun.header("location"), "state").expect("a state");
+    let cookie = begun.header("set-cookie").split(';').next().expect("a cookie");
+    let answer = |issuer: &str| {
+        let path = format!("/login/callback?code=x&state={state}&iss={issuer}");
+        server.get(&path, &[("cookie", cookie)]).body
+    };
+    assert!(answer("https%3A%2F%2Fevil.example").contains("Another provider than 127.0.0.1 answered"));
+    assert!(!answer(&provider.url).contains("Another provider"), "the code is wrong, the provider right");
 }
 
 #[test]
@@ -107,6 +117,12 @@ fn tokens_of_another_issuer_are_checked() {
     };
     let good = provider.token("read tasks", &provider.resource);
     assert_eq!(call(&good, "list_tasks"), 200);
+    // A token for the endpoint that a host uses.
+    let research = format!("{}/mcp/research", server.url);
+    let research = Person::with_token(&server, &provider.token("read", &research));
+    let headers: Vec<(&str, &str)> =
+        research.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+    assert_eq!(server.modern_with("/mcp/research", "tools/list", json!({}), &headers).status, 200);
     assert_eq!(call(&provider.token("read", &provider.resource), "list_tasks"), 403);
     let (header, rest) = good.split_once('.').expect("three parts");
     let (claims, signature) = rest.split_once('.').expect("three parts");

@@ -1,12 +1,16 @@
-//! From a tool's arguments to a form, and from its input to arguments. Each argument is a query parameter, so that an
+//! From a schema of arguments to a form, and from its input to arguments. Each argument is a query parameter, so that an
 //! address is a call.
 
-use indexmap::IndexMap;
-use minijinja::Value as Shown;
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
-use tribune_core::{JsonObject, ToolSpec};
+mod field;
 
-use super::field::Field;
+use indexmap::IndexMap;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
+use serde_json::{Map, Value};
+
+use field::Field;
+pub use field::FilledField;
+
+type JsonObject = Map<String, Value>;
 
 /// More than any tool has arguments.
 const MAX_PARAMETERS: usize = 200;
@@ -23,30 +27,30 @@ const JSON: &str = "json";
 /// Confirms a change.
 const CONFIRM: &str = "confirm";
 
-/// The form of one tool.
-pub(super) struct Form {
+/// The form of a schema.
+pub struct Form {
     /// Required arguments come first.
     fields: Vec<Field>,
+    /// Other names for arguments: `(alias, argument)`.
     aliases: Vec<(&'static str, &'static str)>,
 }
 
 /// The input of a form.
 #[derive(Debug)]
-pub(super) struct Input {
+pub struct Input {
     /// The texts of each field, by name.
     texts: IndexMap<String, Vec<String>>,
     /// All arguments as JSON, instead.
-    pub(super) json: Option<String>,
+    pub json: Option<String>,
     /// The arguments, or why the input is invalid.
-    pub(super) arguments: Result<JsonObject, String>,
+    pub arguments: Result<JsonObject, String>,
     /// Whether a call is requested, and not only the form.
-    pub(super) is_call: bool,
-    pub(super) is_confirmed: bool,
+    pub is_call: bool,
+    pub is_confirmed: bool,
 }
 
 impl Form {
-    pub(super) fn new(spec: &ToolSpec) -> Self {
-        let schema = &spec.input_schema;
+    pub fn new(schema: &JsonObject, aliases: &[(&'static str, &'static str)]) -> Self {
         let required = schema.get("required").and_then(|required| required.as_array());
         let is_required = |name: &str| required.is_some_and(|required| required.iter().any(|other| other == name));
         let properties = schema.get("properties").and_then(|properties| properties.as_object());
@@ -56,10 +60,10 @@ impl Form {
             .map(|(name, schema)| Field::new(name, schema, is_required(name)))
             .collect();
         fields.sort_by_key(|field| !field.is_required);
-        Self { fields, aliases: spec.aliases.clone() }
+        Self { fields, aliases: aliases.to_vec() }
     }
 
-    pub(super) fn needs_arguments(&self) -> bool {
+    pub fn needs_arguments(&self) -> bool {
         self.fields.iter().any(|field| field.is_required)
     }
 
@@ -69,7 +73,7 @@ impl Form {
     }
 
     /// Reads the query of an address, or the body of a form.
-    pub(super) fn read(&self, sent: &str) -> Input {
+    pub fn read(&self, sent: &str) -> Input {
         self.read_parameters(decoded(sent))
     }
 
@@ -119,7 +123,7 @@ impl Form {
     }
 
     /// The parameters of a call: one for each argument, or all as JSON if a field cannot express its value.
-    pub(super) fn parameters(&self, arguments: &JsonObject) -> Vec<(String, String)> {
+    pub fn parameters(&self, arguments: &JsonObject) -> Vec<(String, String)> {
         if arguments.is_empty() {
             return vec![(RUN.to_owned(), "1".to_owned())];
         }
@@ -135,7 +139,7 @@ impl Form {
     }
 
     /// The same as a query string.
-    pub(super) fn query(&self, arguments: &JsonObject) -> String {
+    pub fn query(&self, arguments: &JsonObject) -> String {
         let escaped = |text: &str| utf8_percent_encode(text, ESCAPED).to_string();
         let parameters = self.parameters(arguments);
         let parameters = parameters.iter().map(|(name, text)| format!("{}={}", escaped(name), escaped(text)));
@@ -143,7 +147,7 @@ impl Form {
     }
 
     /// The fields with their input, unknown ones last.
-    pub(super) fn show(&self, input: &Input) -> Vec<Shown> {
+    pub fn filled(&self, input: &Input) -> Vec<FilledField> {
         let mut given = input.texts.clone();
         if let (Some(_), Ok(arguments)) = (&input.json, &input.arguments) {
             given.extend(arguments.iter().map(|(name, value)| (name.clone(), self.field(name).write(value))));
@@ -151,7 +155,7 @@ impl Form {
         let is_unknown = |name: &&String| self.fields.iter().all(|field| field.name != **name);
         let unknown: Vec<Field> = given.keys().filter(is_unknown).map(|name| Field::unknown(name)).collect();
         let all = self.fields.iter().chain(&unknown);
-        all.map(|field| field.show(given.get(&field.name).map_or(&[], Vec::as_slice))).collect()
+        all.map(|field| field.filled(given.get(&field.name).map_or(&[], Vec::as_slice))).collect()
     }
 }
 
@@ -168,32 +172,21 @@ fn decoded(sent: &str) -> impl Iterator<Item = (String, String)> + '_ {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use serde_json::{Value, json};
-    use tribune_core::{CallDisplay, Hints};
+    use serde_json::json;
 
-    fn spec(properties: Value) -> ToolSpec {
-        let object = |value: Value| value.as_object().cloned().expect("an object");
-        ToolSpec {
-            name: "t".to_owned(),
-            title: "T".to_owned(),
-            description: "D".to_owned(),
-            input_schema: object(json!({"type": "object", "properties": properties, "required": ["query"]})),
-            output_schema: object(json!({"type": "object"})),
-            hints: Hints::READ,
-            icon: None,
-            display: CallDisplay::default(),
-            aliases: vec![("q", "query")],
-        }
+    fn form_of(properties: Value) -> Form {
+        let schema = json!({"type": "object", "properties": properties, "required": ["query"]});
+        Form::new(schema.as_object().expect("an object"), &[("q", "query")])
     }
 
     fn form() -> Form {
-        Form::new(&spec(json!({
+        form_of(json!({
             "limit": {"type": "integer", "description": "how many"},
             "query": {"type": "string", "description": "words"},
             "tags": {"type": "array", "items": {"type": "string"}, "description": "tags"},
             "deep": {"type": "boolean", "description": "whether"},
             "filter": {"type": "object", "description": "what"},
-        })))
+        }))
     }
 
     #[test]
@@ -241,12 +234,12 @@ mod tests {
             input.arguments.as_ref().map(|a| Value::from(a.clone())),
             Ok(json!({"query": "beans", "querry": "x"}))
         );
-        assert_eq!(form().show(&input).len(), 6);
+        assert_eq!(form().filled(&input).len(), 6);
     }
 
     #[test]
     fn arguments_named_like_our_parameters_are_json() {
-        let form = Form::new(&spec(json!({"query": {"type": "string"}, "run": {"type": "integer"}})));
+        let form = form_of(json!({"query": {"type": "string"}, "run": {"type": "integer"}}));
         let arguments = JsonObject::from_iter([("run".to_owned(), json!(3))]);
         assert_eq!(form.query(&arguments), "json=%7B%22run%22:3%7D");
     }
@@ -288,7 +281,7 @@ mod tests {
         fn any_query_can_be_read(sent in any::<String>()) {
             let form = form();
             let input = form.read(&sent);
-            prop_assert!(form.show(&input).len() >= 5);
+            prop_assert!(form.filled(&input).len() >= 5);
         }
     }
 }

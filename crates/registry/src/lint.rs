@@ -3,8 +3,7 @@
 //! [`crate::Registry`] refuses a tool that breaks one, so a host never gets to reject it opaquely.
 
 use serde_json::Value;
-
-use crate::tool::{JsonObject, ToolSpec};
+use tribune_core::{JsonObject, ToolSpec};
 
 /// The tightest host limit is 64; a namespace prefix added by a client must still fit.
 pub const MAX_NAME_CHARS: usize = 50;
@@ -89,8 +88,8 @@ fn mentions(schema: &Value, keyword: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tool::{CallDisplay, Hints};
     use serde_json::json;
+    use tribune_core::{CallDisplay, Hints};
 
     fn good() -> ToolSpec {
         let object = |value: Value| value.as_object().cloned().expect("object");

@@ -4,14 +4,12 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
-use jsonschema::error::ValidationErrorKind;
-use jsonschema::{ValidationError, Validator};
+use jsonschema::Validator;
 use serde_json::Value;
+use tribune_core::{Error, JsonObject, Tool, ToolSpec};
 
-use crate::error::{Error, ErrorKind};
+use crate::arguments::{explain, omit_nulls};
 use crate::lint;
-use crate::tool::{JsonObject, Tool, ToolSpec};
-use crate::wire::clip;
 
 /// A tool that cannot be offered, found before anything is served.
 #[derive(Debug, thiserror::Error)]
@@ -105,7 +103,7 @@ impl Registered<'_> {
         self.0.tool.normalise(&mut args);
         let mut args = Value::Object(args);
         if !self.0.arguments.is_valid(&args) {
-            leave_out_nulls(spec, &mut args);
+            omit_nulls(spec, &mut args);
             if !self.0.arguments.is_valid(&args) {
                 return Err(explain(spec, &self.0.arguments, &args));
             }
@@ -117,118 +115,11 @@ impl Registered<'_> {
     }
 }
 
-fn property<'s>(spec: &'s ToolSpec, name: &str) -> Option<&'s Value> {
-    spec.input_schema.get("properties")?.get(name)
-}
-
-/// Some hosts write out every argument, with null for those that are not given.
-fn leave_out_nulls(spec: &ToolSpec, args: &mut Value) {
-    let takes_null = |name: &str| {
-        let kinds = property(spec, name).and_then(|property| property.get("type"));
-        kinds.is_none_or(|kinds| match kinds {
-            Value::Array(kinds) => kinds.iter().any(|kind| kind == "null"),
-            kind => kind == "null",
-        })
-    };
-    if let Value::Object(args) = args {
-        args.retain(|name, value| !value.is_null() || takes_null(name));
-    }
-}
-
-/// Every fault of a call in one message that ends in a correct call.
-fn explain(spec: &ToolSpec, arguments: &Validator, args: &Value) -> Error {
-    const MOST_FAULTS: usize = 4;
-    // Some quote the argument.
-    const MAX_FAULT_CHARS: usize = 300;
-    let given = args.as_object();
-    let properties = spec.input_schema.get("properties").and_then(Value::as_object);
-    let known: Vec<&str> = properties.into_iter().flat_map(|all| all.keys().map(String::as_str)).collect();
-    let faults: Vec<String> = arguments
-        .iter_errors(args)
-        .take(MOST_FAULTS)
-        .map(|fault| clip(&sentence(spec, &fault, given, &known), MAX_FAULT_CHARS).into_owned())
-        .collect();
-    Error::new(
-        ErrorKind::InvalidArgument,
-        format!("{} was not run: {}. Call it again with {}.", spec.name, faults.join("; "), usage(spec)),
-    )
-}
-
-/// `known` are the arguments that the tool has.
-fn sentence(spec: &ToolSpec, fault: &ValidationError<'_>, given: Option<&JsonObject>, known: &[&str]) -> String {
-    let path = fault.instance_path().to_string();
-    let argument = path.trim_start_matches('/').replace('/', ".");
-    let subject = if argument.is_empty() { "the arguments".to_owned() } else { format!("`{argument}`") };
-    match fault.kind() {
-        ValidationErrorKind::Required { property } => {
-            let wanted = property.as_str().unwrap_or_default();
-            match given.and_then(|given| nearest(wanted, given.keys().filter(|name| !known.contains(&name.as_str())))) {
-                Some(near) => {
-                    format!("the argument `{wanted}` is missing (`{near}` is not an argument)")
-                }
-                None => format!("the argument `{wanted}` is missing"),
-            }
-        }
-        ValidationErrorKind::Type { .. } => format!("{subject} has the wrong type: {fault}"),
-        ValidationErrorKind::MinLength { limit } => {
-            format!("{subject} must have at least {limit} character(s)")
-        }
-        ValidationErrorKind::MaxLength { limit } => {
-            format!("{subject} must have at most {limit} characters")
-        }
-        ValidationErrorKind::Minimum { limit } => format!("{subject} must be at least {limit}"),
-        ValidationErrorKind::Maximum { limit } => format!("{subject} must be at most {limit}"),
-        ValidationErrorKind::Enum { options } => format!("{subject} must be one of {options}"),
-        ValidationErrorKind::Pattern { .. } => {
-            let described = property(spec, &argument).and_then(|property| property.get("description"));
-            let described = described.and_then(Value::as_str).unwrap_or("see its pattern");
-            format!("{subject} is not written as it should be: {}", described.trim_end_matches('.'))
-        }
-        ValidationErrorKind::MaxItems { limit } => format!("{subject} must have at most {limit} items"),
-        ValidationErrorKind::MinItems { limit } => format!("{subject} must have at least {limit} items"),
-        ValidationErrorKind::AdditionalProperties { unexpected } => {
-            format!("there is no argument `{}`", unexpected.join("`, `"))
-        }
-        _ => format!("{subject}: {fault}"),
-    }
-}
-
-fn nearest<'a>(wanted: &str, given: impl Iterator<Item = &'a String>) -> Option<&'a String> {
-    given.max_by(|a, b| strsim::jaro_winkler(wanted, a).total_cmp(&strsim::jaro_winkler(wanted, b)))
-}
-
-/// `{"query": string, "limit"?: integer}`
-fn usage(spec: &ToolSpec) -> String {
-    let required: Vec<&str> = spec
-        .input_schema
-        .get("required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str)
-        .collect();
-    let arguments: Vec<String> = spec
-        .input_schema
-        .get("properties")
-        .and_then(Value::as_object)
-        .into_iter()
-        .flatten()
-        .map(|(name, schema)| {
-            let optional = if required.contains(&name.as_str()) { "" } else { "?" };
-            let kind = schema.get("type").and_then(Value::as_str).unwrap_or("value");
-            format!("\"{name}\"{optional}: {kind}")
-        })
-        .collect();
-    format!("{{{}}}", arguments.join(", "))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::context::CallContext;
-    use crate::error::Result;
-    use crate::tool::{CallDisplay, Hints, ToolOutput};
     use serde_json::json;
+    use tribune_core::{CallContext, CallDisplay, Hints, Result, ToolOutput};
 
     struct Echo(ToolSpec);
 
@@ -279,12 +170,12 @@ mod tests {
     }
 
     #[test]
-    fn tools_keep_the_order_they_were_added_in() {
+    fn tools_keep_their_order() {
         assert_eq!(registry().names().collect::<Vec<_>>(), ["zeta", "alpha"]);
     }
 
     #[test]
-    fn older_names_are_answered_to_but_not_listed() {
+    fn older_names_work_unlisted() {
         let registry = registry();
         let called = |name: &str| registry.lookup(name).map(|tool| tool.spec().name.clone());
         assert_eq!(called("old.zeta").as_deref(), Some("zeta"));
@@ -295,13 +186,13 @@ mod tests {
     }
 
     #[test]
-    fn a_second_tool_of_one_name_is_refused() {
+    fn duplicate_tool_is_refused() {
         let error = registry().add(echo("zeta")).expect_err("duplicate");
         assert!(matches!(error, RegistrationError::Duplicate(name) if name == "zeta"));
     }
 
     #[test]
-    fn wrong_arguments_are_explained_with_a_right_call() {
+    fn wrong_arguments_get_a_correct_call() {
         let registry = registry();
         let tool = registry.lookup("zeta").expect("zeta");
         let message = |args| tool.prepare(object(args)).expect_err("refused").to_string();
@@ -318,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn an_argument_that_is_null_is_not_given_unless_null_means_something() {
+    fn null_arguments_are_omitted_unless_allowed() {
         let registry = registry();
         let tool = registry.lookup("zeta").expect("zeta");
         let given = tool.prepare(object(json!({"query": "x", "limit": null, "since": null})));
@@ -328,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn an_alias_stands_for_its_argument_but_never_replaces_it() {
+    fn alias_never_replaces_its_argument() {
         let registry = registry();
         let tool = registry.lookup("zeta").expect("zeta");
         assert_eq!(tool.prepare(object(json!({"q": "x"}))).expect("alias")["query"], "x");

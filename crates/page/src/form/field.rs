@@ -1,6 +1,6 @@
 //! One argument of a tool as a form field: from its schema to a kind of field, and between input and values.
 
-use minijinja::{Value as Shown, context};
+use serde::Serialize;
 use serde_json::Value;
 
 /// More options than this are easier to type than to tick.
@@ -11,16 +11,29 @@ const LONG_CHARS: u64 = 200;
 const LONG_REQUIRED_CHARS: u64 = 1_000;
 
 /// An argument with what its schema says.
-#[derive(Debug, Clone)]
-pub(super) struct Field {
+#[derive(Debug, Clone, Serialize)]
+pub struct Field {
     pub(super) name: String,
     pub(super) is_required: bool,
+    #[serde(skip)]
     kind: Kind,
     description: String,
     /// The default, or else an example.
     placeholder: Option<String>,
     /// What the description does not say.
     notes: String,
+}
+
+/// A field with its input, as a template shows it.
+#[derive(Debug, Clone, Serialize)]
+pub struct FilledField {
+    #[serde(flatten)]
+    field: Field,
+    /// The element that can hold the input: `text`, `textarea`, `number`, `date`, `select` or `checks`.
+    element: &'static str,
+    value: String,
+    options: Vec<String>,
+    input: Vec<String>,
 }
 
 /// A kind of form field.
@@ -93,20 +106,15 @@ impl Field {
         }
     }
 
-    /// The field with its input, for the template.
-    pub(super) fn show(&self, input: &[String]) -> Shown {
+    pub(super) fn filled(&self, input: &[String]) -> FilledField {
         let last = input.last().map(String::as_str).unwrap_or_default();
         let value = if self.kind == Kind::Lines { input.join("\n") } else { last.to_owned() };
-        context! {
-            name => &self.name,
-            element => self.element(last),
+        FilledField {
+            field: self.clone(),
+            element: self.element(last),
             value,
-            options => self.options(input),
-            input => input.to_vec(),
-            is_required => self.is_required,
-            description => &self.description,
-            notes => &self.notes,
-            placeholder => &self.placeholder,
+            options: self.options(input),
+            input: input.to_vec(),
         }
     }
 

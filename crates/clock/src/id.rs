@@ -1,9 +1,6 @@
-//! Time as a parameter, so that everything that depends on it can be tested.
-
-#![allow(clippy::disallowed_methods, reason = "`SystemClock` is where the machine's clock is read")]
+//! Ids that sort by time.
 
 use jiff::Timestamp;
-pub use tribune_clock::{Clock, SystemClock};
 use uuid::{Builder, Uuid};
 
 /// An id (UUID version 7) that sorts by the time of its making, to a quarter of a microsecond: two things made one after

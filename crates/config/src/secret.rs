@@ -1,30 +1,9 @@
-//! What a source is built with, and helpers for the configuration types that source crates own.
+//! Secrets, which the configuration names and does not contain.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use crate::clock::Clock;
-use crate::error::{Error, Result};
-use crate::links::Links;
-
-/// What every `build(config, &Environment)` function is given.
-#[derive(Clone)]
-pub struct Environment {
-    pub clock: Arc<dyn Clock>,
-    /// The addresses that answers cite.
-    pub links: Links,
-    /// The folder of the configuration file: relative paths in it start here.
-    pub config_dir: PathBuf,
-    /// Where indexes, citations and other state are kept.
-    pub data_dir: PathBuf,
-    /// Whether this process serves until it is stopped, or answers one question.
-    pub is_server: bool,
-    /// Whether citation records outlive this process, or the server that reads them is this process.
-    pub keeps_citations: bool,
-    /// Kind and name of every configured source, in order.
-    pub sources: Vec<(String, String)>,
-}
+use tribune_core::{Error, Result};
 
 /// Where a secret is kept: `env:NAME` or `file:PATH`. It is read when it is needed and never printed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -98,28 +77,6 @@ fn has_password(url: &str) -> bool {
     let authority = rest.split('/').next().unwrap_or_default();
     let user = authority.rsplit_once('@').map_or("", |(user, _)| user);
     query.to_lowercase().contains("password=") || user.contains(':')
-}
-
-/// Checks that a number is within its bounds; `setting` is its whole name: `server.drain_secs`.
-pub fn check_range(setting: &str, value: u64, low: u64, high: u64) -> Result<()> {
-    if (low..=high).contains(&value) {
-        return Ok(());
-    }
-    Err(Error::invalid_argument(format!("{setting} = {value} must be between {low} and {high}")))
-}
-
-/// `field-notes` as `Field notes`.
-pub fn default_title(name: &str) -> String {
-    let words = name.replace(['-', '_'], " ");
-    let mut chars = words.chars();
-    let first = chars.next().map(|first| first.to_uppercase().chain(chars).collect());
-    first.unwrap_or_default()
-}
-
-/// Whether a text is an `http://` or `https://` address.
-pub fn is_http_url(text: &str) -> bool {
-    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
-    rest.is_some_and(|rest| !rest.is_empty() && !rest.contains([' ', '"', '<', '>']))
 }
 
 #[cfg(test)]

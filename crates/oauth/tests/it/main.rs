@@ -1,0 +1,131 @@
+//! The built-in issuer over time, tokens of another issuer, and people who sign in at a provider.
+
+#![allow(clippy::disallowed_methods, reason = "tests use the machine's clock")]
+
+mod grants;
+mod issuer;
+mod login;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ring::hmac;
+use serde_json::{Value, json};
+use tribune_oauth::jwt::Verifier;
+
+use issuer::{Key, ManualClock, Server, base64};
+
+const AUDIENCE: &str = "https://tribune.example.org/mcp";
+
+fn verifier(issuer: &str, clock: &Arc<ManualClock>) -> Verifier {
+    Verifier::new(issuer, vec![AUDIENCE.to_owned()], clock.clone()).expect("an issuer")
+}
+
+/// The claims of a good token.
+fn claims(server: &Server) -> Value {
+    json!({"iss": server.url, "sub": "ann", "aud": AUDIENCE, "exp": ManualClock::START + 600, "scope": "read tasks"})
+}
+
+async fn accepts(verifier: &Verifier, token: &str) -> bool {
+    verifier.authenticate(token).await.expect("the issuer answers").is_some()
+}
+
+#[tokio::test]
+async fn unknown_keys_are_asked_for_once_a_minute() {
+    let (server, clock) = (Server::start().await, ManualClock::new());
+    let (old, new) = (Key::new("old"), Key::new("new"));
+    server.publish(&[&old]);
+    let verifier = verifier(&server.url, &clock);
+    let token = |key: &Key| key.sign(&key.header(), &claims(&server));
+    assert!(accepts(&verifier, &token(&old)).await);
+    server.publish(&[&new]);
+    for _ in 0..5 {
+        assert!(!accepts(&verifier, &token(&new)).await);
+    }
+    assert_eq!(server.asked(), 1);
+    clock.advance(Duration::from_secs(61));
+    assert!(accepts(&verifier, &token(&new)).await);
+    assert!(!accepts(&verifier, &token(&old)).await, "its key was withdrawn");
+    assert_eq!(server.asked(), 2);
+}
+
+#[tokio::test]
+async fn known_keys_outlast_their_issuer() {
+    let (server, clock) = (Server::start().await, ManualClock::new());
+    let key = Key::new("one");
+    server.publish(&[&key]);
+    let forever = json!({"iss": server.url, "sub": "ann", "aud": AUDIENCE, "exp": ManualClock::START + 1_000_000});
+    let token = key.sign(&key.header(), &forever);
+    let (first, second) = (verifier(&server.url, &clock), verifier(&server.url, &clock));
+    assert!(accepts(&first, &token).await);
+    server.fail();
+    clock.advance(Duration::from_secs(2 * 3_600));
+    assert!(accepts(&first, &token).await);
+    assert!(second.authenticate(&token).await.is_err(), "without keys nobody can tell");
+}
+
+#[tokio::test]
+async fn only_good_tokens_are_accepted() {
+    let (server, clock) = (Server::start().await, ManualClock::new());
+    let (key, other) = (Key::new("one"), Key::new("one"));
+    server.publish(&[&key]);
+    let verifier = verifier(&server.url, &clock);
+    let with = |name: &str, value: Value| {
+        let mut claims = claims(&server);
+        claims[name] = value;
+        key.sign(&key.header(), &claims)
+    };
+    for (what, token) in [
+        ("as it is", with("scope", json!("read"))),
+        ("several audiences", with("aud", json!(["https://example.org", AUDIENCE]))),
+        ("a clock that is ahead", with("nbf", json!(ManualClock::START + 3))),
+    ] {
+        assert!(accepts(&verifier, &token).await, "{what}");
+    }
+    let good = with("scope", json!("read"));
+    let (signed, signature) = good.rsplit_once('.').expect("three parts");
+    let (_, payload) = signed.split_once('.').expect("two parts");
+    let unsigned = format!("{}.{payload}", base64(r#"{"alg":"none"}"#));
+    // The public key is no secret: whoever signs with it proves nothing.
+    let symmetric = format!("{}.{payload}", base64(r#"{"alg":"HS256","kid":"one"}"#));
+    let secret = hmac::Key::new(hmac::HMAC_SHA256, key.public_point());
+    let symmetric = format!("{symmetric}.{}", base64(hmac::sign(&secret, symmetric.as_bytes())));
+    let header = |name: &str, value: &str| {
+        let mut header = key.header();
+        header[name] = json!(value);
+        key.sign(&header, &claims(&server))
+    };
+    for (what, token) in [
+        ("no signature", format!("{unsigned}.")),
+        ("a signature of none", format!("{unsigned}.{signature}")),
+        ("the public key as secret", symmetric),
+        ("another key of that name", other.sign(&other.header(), &claims(&server))),
+        ("another algorithm", header("alg", "ES384")),
+        ("an extension", header("crit", "exp")),
+        ("another key id", header("kid", "two")),
+        ("expired", with("exp", json!(ManualClock::START - 10))),
+        ("not yet valid", with("nbf", json!(ManualClock::START + 60))),
+        ("another audience", with("aud", json!("https://tribune.example.org/mcp/"))),
+        ("another issuer", with("iss", json!(format!("{}/", server.url)))),
+        ("nobody", with("sub", json!(""))),
+        ("a claim of another type", with("exp", json!("never"))),
+        ("two parts", signed.to_owned()),
+        ("nothing", "..".to_owned()),
+    ] {
+        assert!(!accepts(&verifier, &token).await, "{what}");
+    }
+}
+
+#[tokio::test]
+async fn issuer_must_call_itself_as_configured() {
+    let (server, clock) = (Server::start().await, ManualClock::new());
+    let key = Key::new("one");
+    server.publish(&[&key]);
+    let respelt = format!("{}/", server.url);
+    let mut claims = claims(&server);
+    claims["iss"] = json!(respelt);
+    let refused = verifier(&respelt, &clock).authenticate(&key.sign(&key.header(), &claims)).await;
+    let message = refused.expect_err("another spelling").to_string();
+    assert!(message.contains("its issuer is"), "{message}");
+    assert!(Verifier::new("http://issuer.example.org", Vec::new(), clock).is_err(), "without encryption");
+}
