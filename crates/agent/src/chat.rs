@@ -91,4 +91,7 @@ pub enum Event {
 /// Receives events. It must not block the turn.
 pub trait Events: Send + Sync {
     fn emit(&self, event: Event);
+
+    /// The model has answered once: about how many tokens it read and wrote.
+    fn used(&self, _tokens: usize) {}
 }

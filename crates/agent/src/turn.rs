@@ -20,6 +20,7 @@ use crate::prompt::system_prompt;
 use crate::raw_call;
 use crate::results::behind;
 use crate::settings::Settings;
+use crate::text::tokens;
 use crate::toolbox::Toolbox;
 use crate::transcript::Transcript;
 
@@ -190,11 +191,14 @@ async fn converse(
         let last = transcript.rounds() >= max_rounds;
         let messages = transcript.messages(definitions);
         let on_text = |text: &str| stream.push(text);
+        let read = definitions + serde_json::to_vec(&messages).map_or(0, |sent| tokens(sent.len()));
         let reply = match shared.model.ask(messages, &tools, last, cx, &on_text).await {
             Ok(reply) => reply,
             Err(failure) if last && max_rounds > 0 && failure.cause == Cause::Nothing => return End::Stopped,
             Err(failure) => return End::Failed(failure),
         };
+        let called: usize = reply.calls.iter().map(|call| call.arguments.len()).sum();
+        stream.events.used(read + tokens(reply.text.len() + called));
         if reply.calls.is_empty() {
             let mut text = reply.text;
             if raw_call::is_raw_call(&text, &caller.tools()) {

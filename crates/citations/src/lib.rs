@@ -1,7 +1,8 @@
 //! Citation records: a permalink shows exactly what was cited.
 //!
 //! Records are in one SQLite database, which several processes may share. The oldest are dropped first: after `keep`, or
-//! when there are more than `most`.
+//! when there are more than `most`. What anonymous callers cite has a small [`Pool`] of its own, so that they cannot push
+//! out the records of users.
 //!
 //! - `token`: the name of a record; `record`: a document as a record
 //! - [`Citations`]: all records of a folder, blocking; [`records`]: the same for async code
@@ -21,14 +22,22 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
-use tribune_core::{Cited, Clock, DocumentId, Error, Result};
+use tribune_core::{CallContext, Cited, Clock, DocumentId, Error, Principal, Result};
 
 use token::Token;
 
 const SCHEMA: &str = "
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = NORMAL;
-    CREATE TABLE IF NOT EXISTS records (number INTEGER PRIMARY KEY, token INTEGER NOT NULL UNIQUE, record TEXT NOT NULL);";
+    CREATE TABLE IF NOT EXISTS records (number INTEGER PRIMARY KEY, token INTEGER NOT NULL UNIQUE, record TEXT NOT NULL);
+    CREATE TABLE IF NOT EXISTS anonymous_records (
+        number INTEGER PRIMARY KEY, token INTEGER NOT NULL UNIQUE, record TEXT NOT NULL,
+        -- Bytes of all records up to this one.
+        total INTEGER NOT NULL UNIQUE);";
+/// Anonymous callers have this part of the records,
+const ANONYMOUS_PART: usize = 10;
+/// and so many bytes.
+const ANONYMOUS_BYTES: i64 = 64 * 1024 * 1024;
 /// How long to wait while another process writes.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -39,6 +48,38 @@ pub struct Limits {
     pub keep: Duration,
     /// The largest number of records; at least one.
     pub most: usize,
+}
+
+/// Whose records they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pool {
+    Users,
+    Anonymous,
+}
+
+impl Pool {
+    /// That of a call.
+    pub fn new(cx: &CallContext) -> Self {
+        match cx.principal {
+            Principal::Anonymous => Self::Anonymous,
+            Principal::Local | Principal::User(_) => Self::Users,
+        }
+    }
+
+    /// Whether a record of this pool serves a caller of another: it lives at least as long.
+    pub fn serves(self, caller: Self) -> bool {
+        self == Self::Users || caller == Self::Anonymous
+    }
+
+    const fn insert(self) -> &'static str {
+        match self {
+            Self::Users => "INSERT OR IGNORE INTO records (token, record) VALUES (?1, ?2)",
+            Self::Anonymous => {
+                "INSERT OR IGNORE INTO anonymous_records (token, record, total) \
+                 VALUES (?1, ?2, length(?2) + coalesce((SELECT max(total) FROM anonymous_records), 0))"
+            }
+        }
+    }
 }
 
 /// All records of a folder. Calls block on the disk: async code uses [`records::Records`].
@@ -66,10 +107,10 @@ impl Citations {
     /// Stores records in one transaction, in order. On an error none is stored, and the answer can still cite the current
     /// page. Records survive a crash of the process, but a power cut may lose those of the last seconds: flushing would cost
     /// every answer milliseconds.
-    fn store(&self, records: &[String]) -> Result<Vec<Token>> {
+    fn store(&self, records: &[String], pool: Pool) -> Result<Vec<Token>> {
         let mut database = self.lock();
         let stored = database.transaction_with_behavior(TransactionBehavior::Immediate).and_then(|transaction| {
-            let stored = records.iter().map(|record| insert(&transaction, record, self.clock.now()));
+            let stored = records.iter().map(|record| insert(&transaction, record, pool, self.clock.now()));
             let stored = stored.collect::<rusqlite::Result<_>>()?;
             self.drop_old(&transaction)?;
             transaction.commit()?;
@@ -87,9 +128,18 @@ impl Citations {
     /// By number, not only by time: the clock may have been set back.
     fn drop_old(&self, transaction: &Transaction<'_>) -> rusqlite::Result<()> {
         let oldest = self.clock.now().checked_sub(self.limits.keep).unwrap_or(Timestamp::MIN);
+        let oldest = Token::new(oldest, 0).number();
+        let most = |part: usize| i64::try_from((self.limits.most / part).max(1)).unwrap_or(i64::MAX);
         transaction
             .prepare_cached("DELETE FROM records WHERE token < ?1 OR number <= (SELECT max(number) FROM records) - ?2")?
-            .execute(params![Token::new(oldest, 0).number(), i64::try_from(self.limits.most).unwrap_or(i64::MAX)])?;
+            .execute(params![oldest, most(1)])?;
+        transaction
+            .prepare_cached(
+                "DELETE FROM anonymous_records WHERE token < ?1 \
+                 OR number <= (SELECT max(number) FROM anonymous_records) - ?2 \
+                 OR total <= (SELECT max(total) FROM anonymous_records) - ?3",
+            )?
+            .execute(params![oldest, most(ANONYMOUS_PART), ANONYMOUS_BYTES])?;
         Ok(())
     }
 
@@ -120,10 +170,18 @@ impl Citations {
 
     fn find(&self, token: Token) -> rusqlite::Result<Found> {
         let database = self.lock();
-        let mut by_token = database.prepare_cached("SELECT record FROM records WHERE token = ?1")?;
-        let record = by_token.query_row([token.number()], |row| row.get(0)).optional()?;
-        let oldest: Option<i64> = database.query_row("SELECT min(token) FROM records", [], |row| row.get(0))?;
-        Ok(Found { record, is_before_all: oldest.is_some_and(|oldest| token.number() < oldest) })
+        let mut found = Found { record: None, is_before_all: false };
+        for table in ["records", "anonymous_records"] {
+            let mut by_token = database.prepare_cached(&format!("SELECT record FROM {table} WHERE token = ?1"))?;
+            found.record = by_token.query_row([token.number()], |row| row.get(0)).optional()?;
+            if found.record.is_some() {
+                return Ok(found);
+            }
+            let mut oldest = database.prepare_cached(&format!("SELECT min(token) FROM {table}"))?;
+            let oldest: Option<i64> = oldest.query_row([], |row| row.get(0))?;
+            found.is_before_all |= oldest.is_some_and(|oldest| token.number() < oldest);
+        }
+        Ok(found)
     }
 
     fn lock(&self) -> MutexGuard<'_, Connection> {
@@ -170,8 +228,8 @@ fn import(dir: &Path, database: &mut Connection) -> std::result::Result<(), Box<
     Ok(())
 }
 
-fn insert(transaction: &Transaction<'_>, record: &str, now: Timestamp) -> rusqlite::Result<Token> {
-    let mut insert = transaction.prepare_cached("INSERT OR IGNORE INTO records (token, record) VALUES (?1, ?2)")?;
+fn insert(transaction: &Transaction<'_>, record: &str, pool: Pool, now: Timestamp) -> rusqlite::Result<Token> {
+    let mut insert = transaction.prepare_cached(pool.insert())?;
     loop {
         #[allow(clippy::disallowed_methods, reason = "several records may be of the same millisecond")]
         let token = Token::new(now, fastrand::u32(..));

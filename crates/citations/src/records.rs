@@ -13,7 +13,7 @@ use tribune_core::{Cited, Document, DocumentId, Error, Links, Result};
 
 use crate::record::written;
 use crate::token::Token;
-use crate::{Citations, Limits};
+use crate::{Citations, Limits, Pool};
 
 /// The same content cited again within this time gets the same record.
 pub(crate) const SAME_MOMENT: Duration = Duration::from_secs(1);
@@ -57,6 +57,7 @@ struct Store {
 
 struct Recent {
     content: u64,
+    pool: Pool,
     token: Token,
     at: Instant,
 }
@@ -83,21 +84,22 @@ impl Records {
     }
 
     /// Stores a document and returns its permalink. `document` is only called if no record has the same fingerprint.
-    pub async fn cite(&self, fingerprint: Fingerprint, document: impl FnOnce() -> Document) -> String {
+    pub async fn cite(&self, pool: Pool, fingerprint: Fingerprint, document: impl FnOnce() -> Document) -> String {
         let mut document = Some(document);
         let made = |_| document.take().map(|document| document());
         // One document has one address.
-        self.cite_all(vec![fingerprint], made).await.remove(0)
+        self.cite_all(pool, vec![fingerprint], made).await.remove(0)
     }
 
     /// The same for several documents at once; `document` gets the place in the list.
     pub async fn cite_all(
         &self,
+        pool: Pool,
         documents: Vec<Fingerprint>,
         document: impl FnMut(usize) -> Option<Document>,
     ) -> Vec<String> {
         let tokens = match &self.store {
-            Some(store) => store.tokens(&documents, document).await,
+            Some(store) => store.tokens(pool, &documents, document).await,
             None => vec![None; documents.len()],
         };
         let address = |(document, token): (&Fingerprint, Option<Token>)| match token {
@@ -126,10 +128,11 @@ impl Store {
     /// The record of each document, if it could be stored.
     async fn tokens(
         &self,
+        pool: Pool,
         documents: &[Fingerprint],
         mut document: impl FnMut(usize) -> Option<Document>,
     ) -> Vec<Option<Token>> {
-        let mut tokens: Vec<_> = documents.iter().map(|document| self.recent(document)).collect();
+        let mut tokens: Vec<_> = documents.iter().map(|document| self.recent(pool, document)).collect();
         let (mut places, mut records) = (Vec::new(), Vec::new());
         for place in (0..documents.len()).filter(|place| tokens[*place].is_none()) {
             match document(place).map(written) {
@@ -144,10 +147,10 @@ impl Store {
         if records.is_empty() {
             return tokens;
         }
-        match self.write(records).await {
+        match self.write(pool, records).await {
             Ok(stored) => {
                 for (place, token) in places.into_iter().zip(stored) {
-                    self.remember(&documents[place], token);
+                    self.remember(pool, &documents[place], token);
                     tokens[place] = Some(token);
                 }
             }
@@ -157,14 +160,14 @@ impl Store {
     }
 
     /// Returns once the records are written. A slow disk holds up to [`MAX_WAITING`] blocking threads, and no async one.
-    async fn write(&self, records: Vec<String>) -> Result<Vec<Token>> {
+    async fn write(&self, pool: Pool, records: Vec<String>) -> Result<Vec<Token>> {
         let permit = Arc::clone(&self.waiting)
             .try_acquire_owned()
             .map_err(|_| Error::unavailable(format!("{MAX_WAITING} citations wait for the disk")))?;
         let citations = self.citations.clone();
         let stored = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            citations.store(&records)
+            citations.store(&records, pool)
         });
         match tokio::time::timeout(PATIENCE, stored).await {
             Ok(Ok(tokens)) => tokens,
@@ -175,21 +178,21 @@ impl Store {
         }
     }
 
-    fn recent(&self, document: &Fingerprint) -> Option<Token> {
+    fn recent(&self, pool: Pool, document: &Fingerprint) -> Option<Token> {
         let now = self.citations.clock.monotonic();
         let recent = self.lock();
         let cited = recent.get(&document.id)?;
         let is_fresh = now.saturating_duration_since(cited.at) < SAME_MOMENT;
-        (is_fresh && cited.content == document.content).then_some(cited.token)
+        (is_fresh && cited.content == document.content && cited.pool.serves(pool)).then_some(cited.token)
     }
 
-    fn remember(&self, document: &Fingerprint, token: Token) {
+    fn remember(&self, pool: Pool, document: &Fingerprint, token: Token) {
         let at = self.citations.clock.monotonic();
         let mut recent = self.lock();
         if recent.len() >= MAX_RECENT {
             recent.clear();
         }
-        recent.insert(document.id.clone(), Recent { content: document.content, token, at });
+        recent.insert(document.id.clone(), Recent { content: document.content, pool, token, at });
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<DocumentId, Recent>> {

@@ -71,7 +71,7 @@ impl Citations {
 
     fn freeze_all(&self, documents: &[Document]) -> Result<Vec<Token>> {
         let records: Vec<String> = documents.iter().cloned().map(written).collect::<Result<_>>()?;
-        self.store(&records)
+        self.store(&records, Pool::Users)
     }
 }
 
@@ -191,7 +191,7 @@ async fn same_content_within_a_second_is_one_record() {
     let cite = async |price: &str| {
         let ticker = document("ticker:BTCUSDT", price);
         let fingerprint = records::Fingerprint::new(&ticker.id, &ticker.text);
-        records.cite(fingerprint, || ticker).await
+        records.cite(Pool::Users, fingerprint, || ticker).await
     };
     let url = cite("1").await;
     assert_eq!(cite("1").await, url);
@@ -391,7 +391,7 @@ async fn slow_disk_blocks_no_async_thread() {
     let ticker = document("ticker:BTCUSDT", "1");
     let disk = citations.lock();
     let fingerprint = records::Fingerprint::new(&ticker.id, &ticker.text);
-    let mut citing = Box::pin(records.cite(fingerprint, || ticker.clone()));
+    let mut citing = Box::pin(records.cite(Pool::Users, fingerprint, || ticker.clone()));
     tokio::select! {
         biased;
         url = &mut citing => panic!("{url} was given out before it was written"),

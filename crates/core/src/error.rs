@@ -14,6 +14,8 @@ pub enum ErrorKind {
     NotFound,
     /// The caller may not do this.
     Forbidden,
+    /// The caller did this too often; the message says when to try again.
+    RateLimited,
     /// A backend is down or not ready; trying again later may work.
     Unavailable,
     /// It took longer than the call may last.
@@ -31,6 +33,7 @@ impl ErrorKind {
             Self::InvalidArgument => "invalid_argument",
             Self::NotFound => "not_found",
             Self::Forbidden => "forbidden",
+            Self::RateLimited => "rate_limited",
             Self::Unavailable => "unavailable",
             Self::DeadlineExceeded => "deadline_exceeded",
             Self::Cancelled => "cancelled",
@@ -62,6 +65,10 @@ impl Error {
 
     pub fn forbidden(message: impl Into<String>) -> Self {
         Self::new(ErrorKind::Forbidden, message)
+    }
+
+    pub fn rate_limited(message: impl Into<String>) -> Self {
+        Self::new(ErrorKind::RateLimited, message)
     }
 
     pub fn unavailable(message: impl Into<String>) -> Self {

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::Value;
+use tribune_citations::Pool;
 use tribune_citations::records::{Fingerprint, Records};
 use tribune_core::{Cited, Document, DocumentId, Links, Result};
 
@@ -40,17 +41,17 @@ impl Citing {
     }
 
     /// Keeps an answer as it is, with what its page shows beside it, and gives the address of that.
-    pub(crate) async fn cite(&self, answer: &Answer) -> String {
+    pub(crate) async fn cite(&self, pool: Pool, answer: &Answer) -> String {
         let record = || {
             let kind = MarketId::parse(&answer.id).ok().flatten().map(|id| id.kind());
             let surroundings = kind.and_then(|kind| self.surroundings(answer.about.name(), kind));
             answer.record(None, surroundings)
         };
-        self.records.cite(answer.fingerprint(&answer.id, None), record).await
+        self.records.cite(pool, answer.fingerprint(&answer.id, None), record).await
     }
 
     /// Keeps search results, each with the chart and the book of the moment.
-    pub(crate) async fn cite_hits(&self, hits: &[(&Found, &Document)]) -> Vec<String> {
+    pub(crate) async fn cite_hits(&self, pool: Pool, hits: &[(&Found, &Document)]) -> Vec<String> {
         let fingerprint = |(found, document): &(&Found, &Document)| match &found.answer {
             Some(answer) => answer.fingerprint(&document.id, Some(&found.snippet)),
             None => Fingerprint::new(&document.id, &document.text),
@@ -71,7 +72,7 @@ impl Citing {
                 ..answer.record(Some(&found.snippet), surroundings.clone())
             })
         };
-        self.records.cite_all(hits.iter().map(fingerprint).collect(), record).await
+        self.records.cite_all(pool, hits.iter().map(fingerprint).collect(), record).await
     }
 
     /// The chart and the book beside an answer that is about prices, as a record keeps them.

@@ -17,6 +17,7 @@ use crate::kinds::{self, Found};
 use crate::market::Market;
 use crate::page;
 use crate::tools;
+use tribune_citations::Pool;
 use tribune_citations::records::Records;
 use tribune_market_resolve::id::{Kind, MarketId};
 use tribune_market_resolve::{Match, search};
@@ -83,7 +84,7 @@ impl MarketSource {
         let mut urls = match cx.cites {
             true => {
                 let hits: Vec<_> = found.iter().map(|(found, _)| found).zip(&documents).collect();
-                self.citing.cite_hits(&hits).await.into_iter()
+                self.citing.cite_hits(Pool::new(cx), &hits).await.into_iter()
             }
             false => Vec::new().into_iter(),
         };
@@ -157,7 +158,7 @@ impl Source for MarketSource {
         let answer = kinds::load(self.market(), &id).await?;
         let mut document = answer.document();
         if cx.cites {
-            document.url = Some(self.citing.cite(&answer).await);
+            document.url = Some(self.citing.cite(Pool::new(cx), &answer).await);
         }
         Ok(Some(document))
     }

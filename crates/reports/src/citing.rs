@@ -12,6 +12,7 @@ use super::markdown;
 use super::model::{IngestionStatus, Report, Writer};
 use super::reader::AgedReport;
 use super::template::Template;
+use tribune_citations::Pool;
 use tribune_citations::records::{Fingerprint, Records};
 
 /// The scheme of the ids of reports.
@@ -39,6 +40,7 @@ pub(super) struct Citing {
 
 /// A report that has a citation record.
 struct CitedReport {
+    pool: Pool,
     writer: Writer,
     /// A report that has become old gets a record of its own.
     status: IngestionStatus,
@@ -92,7 +94,7 @@ impl Citing {
 
     /// The report as text, cited. Its record has the same text and the whole report (about 5 KB), because the JSON has
     /// figures that the text leaves out.
-    pub(super) async fn document(&self, aged: &AgedReport) -> Result<Document> {
+    pub(super) async fn document(&self, pool: Pool, aged: &AgedReport) -> Result<Document> {
         let report = aged.now();
         let mut document = document(&report)?;
         let fingerprint = Fingerprint::new(&document.id, &(&report.writer, &document.text));
@@ -101,10 +103,11 @@ impl Citing {
             record.metadata.insert(REPORT.to_owned(), json!(report));
             record
         };
-        let url = self.records.cite(fingerprint, record).await;
+        let url = self.records.cite(pool, fingerprint, record).await;
         let answer = |report| Answer { id: &document.id, title: &document.title, url: &url, report };
         let is_ok = report.ingestion.status == IngestionStatus::Ok;
         let cited = CitedReport {
+            pool,
             writer: report.writer.clone(),
             status: report.ingestion.status,
             template: is_ok.then(|| Template::new(aged.report(), answer)).flatten(),
@@ -116,17 +119,17 @@ impl Citing {
     }
 
     /// The permalink of the report.
-    pub(super) async fn citation(&self, aged: &AgedReport) -> Result<String> {
-        match self.last(aged) {
+    pub(super) async fn citation(&self, pool: Pool, aged: &AgedReport) -> Result<String> {
+        match self.last(pool, aged) {
             Some(cited) => Ok(cited.url.clone()),
-            None => Ok(self.document(aged).await?.url.unwrap_or_default()),
+            None => Ok(self.document(pool, aged).await?.url.unwrap_or_default()),
         }
     }
 
     /// The whole report with its citation, as JSON.
-    pub(super) async fn answer(&self, aged: &AgedReport) -> Result<String> {
-        let url = self.citation(aged).await?;
-        let cited = self.last(aged);
+    pub(super) async fn answer(&self, pool: Pool, aged: &AgedReport) -> Result<String> {
+        let url = self.citation(pool, aged).await?;
+        let cited = self.last(pool, aged);
         if let Some(template) = cited.as_ref().and_then(|cited| cited.template.as_ref()) {
             return Ok(template.fill(aged.since_ms()));
         }
@@ -137,10 +140,11 @@ impl Citing {
     }
 
     /// The record of this report, if it is the last one cited of its symbol.
-    fn last(&self, aged: &AgedReport) -> Option<Arc<CitedReport>> {
+    fn last(&self, pool: Pool, aged: &AgedReport) -> Option<Arc<CitedReport>> {
         let report = aged.report();
         let cited = self.lock().get(report.symbol.as_str())?.clone();
-        (cited.writer == report.writer && cited.status == aged.status()).then_some(cited)
+        let is_same = cited.writer == report.writer && cited.status == aged.status();
+        (is_same && cited.pool.serves(pool)).then_some(cited)
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Arc<CitedReport>>> {

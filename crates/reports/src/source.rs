@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
+use tribune_citations::Pool;
 use tribune_core::wire::{clip, object};
 use tribune_core::{
     CallContext, Cited, Document, DocumentId, Error, Hit, Query, Result, Source, SourceFacts, SourceStatus, Tool,
@@ -52,7 +53,7 @@ impl ReportsSource {
     async fn hit(&self, found: &Found, aged: &AgedReport, cx: &CallContext) -> Result<Hit> {
         let report = aged.now();
         let url = match cx.cites {
-            true => Some(self.reports.citing.citation(aged).await?),
+            true => Some(self.reports.citing.citation(Pool::new(cx), aged).await?),
             false => None,
         };
         let metadata = json!({
@@ -141,7 +142,7 @@ impl Source for ReportsSource {
         if !cx.cites {
             return document(&report.now()).map(Some);
         }
-        self.reports.citing.document(&report).await.map(Some)
+        self.reports.citing.document(Pool::new(cx), &report).await.map(Some)
     }
 
     async fn cited(&self, id: &DocumentId, record: &str) -> Result<Option<Cited>> {

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
+use tribune_citations::Pool;
 use tribune_core::wire::{object, wire_bytes};
 use tribune_core::{CallContext, CallDisplay, Hints, JsonObject, Result, Tool, ToolOutput, ToolSpec};
 
@@ -51,11 +52,11 @@ impl Tool for GetReport {
         }
     }
 
-    async fn call(&self, args: JsonObject, _cx: &CallContext) -> Result<ToolOutput> {
+    async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
         let text = |name: &str| args.get(name).and_then(Value::as_str);
         let symbol: Arc<str> = text("symbol").unwrap_or_default().into();
         let report = self.reports.report(&symbol).await?;
-        let output = ToolOutput::from_json(self.reports.citing.answer(&report).await?, 1);
+        let output = ToolOutput::from_json(self.reports.citing.answer(Pool::new(cx), &report).await?, 1);
         Ok(match text("format") {
             Some("markdown") => output.with_text(markdown::render(&report.now())),
             _ => output,

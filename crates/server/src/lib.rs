@@ -3,6 +3,7 @@
 //!
 //! In reading order; a module depends only on those above it:
 //! - `local_proof`: how the person at this machine is known;
+//! - `limits`: how much callers and connections may take;
 //! - [`settings`]: what can be configured, with its defaults;
 //! - `address`: host names of requests;
 //! - [`connect`]: what to paste into each host;
@@ -17,7 +18,8 @@
 //! - `api`: the chat and its conversations as JSON;
 //! - `pages`: pages for people;
 //! - `ops`: health, readiness, metrics;
-//! - `router`: which path leads where, and the server's start and stop.
+//! - `router`: which path leads where;
+//! - `serve`: the connections, and the server's start and stop.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
 
@@ -27,6 +29,7 @@ pub mod audit;
 pub mod connect;
 pub mod contract;
 pub mod identity;
+mod limits;
 mod local_proof;
 pub mod mcp;
 mod metrics;
@@ -36,15 +39,18 @@ mod request;
 mod response;
 mod router;
 mod sender;
+mod serve;
 pub mod service;
 pub mod settings;
 mod sign_in;
 pub mod supervisor;
 
+pub use limits::{LimitSettings, Proxies};
 pub use local_proof::LocalProof;
 pub use mcp::stdio::serve_stdio;
 pub use metrics::METRICS;
-pub use router::{router, serve};
+pub use router::router;
+pub use serve::serve;
 pub use service::{Chat, Profile, ProfileSpec, Service};
 pub use settings::Settings;
 

@@ -1,17 +1,11 @@
-//! Which path leads where, and the server's start and stop.
+//! Which path leads where.
 
 use std::sync::Arc;
-use std::time::Duration;
 
+use axum::Router;
 use axum::extract::FromRef;
 use axum::routing::{any, get, post};
-use axum::{BoxError, Router};
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto;
-use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown};
-use hyper_util::service::TowerToHyperService;
 use metrics_exporter_prometheus::PrometheusHandle;
-use tokio::net::{TcpListener, TcpStream};
 
 use crate::api::{chat, conversations, openapi};
 use crate::identity::{self, Guard};
@@ -58,6 +52,7 @@ impl App {
             service.profile_hosts(),
             service.accounts.clone(),
             service.mcp_scopes(),
+            service.limits.clone(),
         );
         Self {
             guard: Arc::new(guard),
@@ -124,75 +119,4 @@ pub fn router(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Route
         .route("/metrics", get(ops::metrics))
         .merge(guarded)
         .with_state(app)
-}
-
-/// Serves until `service.stopping` is cancelled; then finishes running calls, ends streams and returns.
-pub async fn serve(
-    service: Arc<Service>,
-    listener: TcpListener,
-    metrics: Option<PrometheusHandle>,
-) -> std::io::Result<()> {
-    let router = router(service.clone(), metrics);
-    let connections = GracefulShutdown::new();
-    loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
-            () = service.stopping.cancelled() => break,
-        };
-        match accepted {
-            Ok((stream, _)) => {
-                let connection = connections.watch(connection(stream, router.clone()));
-                tokio::spawn(async move {
-                    if let Err(error) = connection.await {
-                        tracing::debug!(%error, "connection ended with an error");
-                    }
-                });
-            }
-            Err(error) => {
-                // Most likely there are no file descriptors left; idle connections free some soon.
-                tracing::warn!(%error, "could not accept a connection");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        }
-    }
-    drop(listener);
-    drain(service).await;
-    // Streams were told to end; what stays open belongs to clients that do not react.
-    drop(tokio::time::timeout(CONNECTIONS_END_WITHIN, connections.shutdown()).await);
-    Ok(())
-}
-
-/// How long a client may take to send the head of a request.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
-const CONNECTIONS_END_WITHIN: Duration = Duration::from_secs(5);
-const RESPONSES_SENT_WITHIN: Duration = Duration::from_secs(3);
-const CALLS_END_WITHIN: Duration = Duration::from_secs(3);
-
-fn connection(stream: TcpStream, router: Router) -> impl GracefulConnection<Error = BoxError> + Send {
-    // A response is one write: waiting to fill a packet only delays it.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "could not set TCP_NODELAY");
-    }
-    let mut builder = auto::Builder::new(TokioExecutor::new());
-    builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-    builder.http2().timer(TokioTimer::new()).keep_alive_interval(Some(HEAD_TIMEOUT));
-    builder.serve_connection(TokioIo::new(stream), TowerToHyperService::new(router)).into_owned()
-}
-
-/// Waits for the stop, then for running calls and their responses, then ends the streams.
-async fn drain(service: Arc<Service>) {
-    service.stopping.cancelled().await;
-    service.calls.close();
-    service.answers.close();
-    let answered = async {
-        service.calls.wait().await;
-        // A call ends before its response is sent; a client that does not read must not delay the stop.
-        drop(tokio::time::timeout(RESPONSES_SENT_WITHIN, service.answers.wait()).await);
-    };
-    if tokio::time::timeout(service.settings.drain, answered).await.is_err() {
-        tracing::warn!(calls = service.calls.len(), "stopping with running calls");
-    }
-    service.closing.cancel();
-    // Cancelled calls may still store how far they got.
-    drop(tokio::time::timeout(CALLS_END_WITHIN, service.calls.wait()).await);
 }

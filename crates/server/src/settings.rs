@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::limits::LimitSettings;
 use crate::local_proof::LocalProof;
 
 #[derive(Debug, Clone)]
@@ -26,6 +27,8 @@ pub struct Settings {
     pub keep_alive: Duration,
     /// Maximum age of an HTTP+SSE connection; clients reconnect.
     pub max_sse: Duration,
+    /// How much callers and connections may take.
+    pub limits: LimitSettings,
     /// How long running calls may take after a stop.
     pub drain: Duration,
     /// Also put `results` at the top level of a tool result, for hosts of 2025.
@@ -57,6 +60,7 @@ impl Settings {
             source_timeout: Duration::from_secs(10),
             keep_alive: Duration::from_secs(15),
             max_sse: Duration::from_secs(3600),
+            limits: LimitSettings::default(),
             drain: Duration::from_secs(25),
             legacy_results: false,
             admin_token: None,

@@ -100,7 +100,11 @@ impl Bench {
     /// How many citations are recorded.
     fn record_count(&self) -> i64 {
         let database = rusqlite::Connection::open(self.folder.path().join("records.db")).expect("a database");
-        database.query_row("SELECT count(*) FROM records", [], |row| row.get(0)).expect("a count")
+        database
+            .query_row("SELECT (SELECT count(*) FROM records) + (SELECT count(*) FROM anonymous_records)", [], |row| {
+                row.get(0)
+            })
+            .expect("a count")
     }
 
     fn is_live(&self) -> bool {

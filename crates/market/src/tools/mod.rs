@@ -9,6 +9,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::future::join_all;
 use serde_json::{Value, json};
+use tribune_citations::Pool;
 use tribune_core::{CallContext, Error, JsonObject, Result, Tool, ToolOutput, ToolSpec};
 
 use crate::citing::Citing;
@@ -47,14 +48,15 @@ impl Tool for MarketTool {
         normalise(args, table.as_deref());
     }
 
-    async fn call(&self, mut args: JsonObject, _cx: &CallContext) -> Result<ToolOutput> {
+    async fn call(&self, mut args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
         self.add_defaults(&mut args);
         let args = Arguments(&args);
         let (market, name) = (&self.citing.market, &self.spec.name);
+        let pool = Pool::new(cx);
         let symbols = args.symbols();
         match (self.form.shape, symbols.as_slice()) {
-            (Shape::AllMarkets, _) => self.one("", &args).await,
-            (Shape::Several, [_, _, ..]) => self.several(&symbols, &args).await,
+            (Shape::AllMarkets, _) => self.one(pool, "", &args).await,
+            (Shape::Several, [_, _, ..]) => self.several(pool, &symbols, &args).await,
             (Shape::Several, _) => Err(Error::invalid_argument(format!(
                 "{name} was not run: it takes two different symbols, and `symbols` has one; give another beside it"
             ))),
@@ -62,8 +64,8 @@ impl Tool for MarketTool {
             (_, []) => Err(Error::invalid_argument(format!(
                 "{name} was not run: give `symbol`, for example BTCUSDT. Search finds the symbol of an asset by its name."
             ))),
-            (_, [one]) if !args.is_list() => self.one(one, &args).await,
-            (_, several) => self.several(several, &args).await,
+            (_, [one]) if !args.is_list() => self.one(pool, one, &args).await,
+            (_, several) => self.several(pool, several, &args).await,
         }
     }
 }
@@ -78,14 +80,14 @@ impl MarketTool {
         }
     }
 
-    async fn one(&self, symbol: &str, args: &Arguments<'_>) -> Result<ToolOutput> {
+    async fn one(&self, pool: Pool, symbol: &str, args: &Arguments<'_>) -> Result<ToolOutput> {
         let answer = (self.form.load)(&self.citing.market, symbol, args).await?;
-        let url = self.citing.cite(&answer).await;
+        let url = self.citing.cite(pool, &answer).await;
         ToolOutput::structured(&answer.object(&url), 1)
     }
 
     /// One answer for each symbol; one that fails does not take the others with it.
-    async fn several(&self, symbols: &[String], args: &Arguments<'_>) -> Result<ToolOutput> {
+    async fn several(&self, pool: Pool, symbols: &[String], args: &Arguments<'_>) -> Result<ToolOutput> {
         let market = &self.citing.market;
         let answers: Vec<Result<Answer>> = match self.spec.name.as_str() {
             TICKER => kinds::ticker::load_several(market, symbols).await,
@@ -94,7 +96,7 @@ impl MarketTool {
         let (mut answered, mut failed) = (Vec::new(), Vec::new());
         for (symbol, answer) in symbols.iter().zip(answers) {
             match answer {
-                Ok(answer) => answered.push((self.citing.cite(&answer).await, answer)),
+                Ok(answer) => answered.push((self.citing.cite(pool, &answer).await, answer)),
                 Err(error) => failed.push((symbol, error)),
             }
         }

@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use axum::Extension;
 use axum::body::{Body, Bytes};
@@ -43,6 +44,10 @@ pub(crate) async fn chat(
     let chat = service.chat.as_ref().map_err(not_configured)?;
     let streamed = response::accepts(request.headers(), "text/event-stream");
     let question = read(&service, request).await?;
+    service.limits.chat(&caller.principal).map_err(|exceeded| {
+        let (status, wait) = (StatusCode::TOO_MANY_REQUESTS, exceeded.retry_after_secs());
+        response::limited(false, status, &exceeded.message(), wait)
+    })?;
     let busy = || problem::with_status(StatusCode::TOO_MANY_REQUESTS, "busy", BUSY);
     let slot = chat.reserve_turn(&user).ok_or_else(busy)?;
     Ok(match chat.agent.begin(question, &user).await? {
@@ -66,12 +71,15 @@ fn run(
     let (outcome, waiting) = oneshot::channel();
     let (sender, receiver) = mpsc::unbounded_channel();
     let toolbox = chat.toolbox(service, &caller.principal);
-    let mut cx = chat.call_context(service, caller.principal, caller.correlation_id);
+    let mut cx = chat.call_context(service, caller.principal.clone(), caller.correlation_id);
     cx.scopes = caller.scopes;
+    cx.peer = caller.peer;
     let running = service.calls.token();
+    let limits = service.limits.clone();
     tokio::spawn(async move {
-        let events = ToClient(sender);
+        let events = ToClient::new(sender);
         let answer = turn.run(toolbox, cx, &events).await;
+        limits.chatted(&caller.principal, events.tokens.load(Ordering::Relaxed));
         events.last(&answer);
         // The caller may have hung up.
         drop(outcome.send(answer));
@@ -83,16 +91,24 @@ fn run(
 /// The single event of a question that was answered before.
 fn answered(answer: ChatAnswer) -> mpsc::UnboundedReceiver<Bytes> {
     let (sender, receiver) = mpsc::unbounded_channel();
-    ToClient(sender).last(&Ok(answer));
+    ToClient::new(sender).last(&Ok(answer));
     receiver
 }
 
 /// Events on the wire. The channel is unbounded because an answer is bounded.
-struct ToClient(mpsc::UnboundedSender<Bytes>);
+struct ToClient {
+    sender: mpsc::UnboundedSender<Bytes>,
+    /// What the turn has used.
+    tokens: AtomicU64,
+}
 
 impl ToClient {
+    const fn new(sender: mpsc::UnboundedSender<Bytes>) -> Self {
+        Self { sender, tokens: AtomicU64::new(0) }
+    }
+
     fn send(&self, name: &str, data: &Value) {
-        drop(self.0.send(format!("event: {name}\ndata: {data}\n\n").into()));
+        drop(self.sender.send(format!("event: {name}\ndata: {data}\n\n").into()));
     }
 
     fn last(&self, answer: &Result<ChatAnswer>) {
@@ -110,6 +126,10 @@ impl Events for ToClient {
         if let Some(Value::String(name)) = name {
             self.send(&name, &data);
         }
+    }
+
+    fn used(&self, tokens: usize) {
+        self.tokens.fetch_add(tokens as u64, Ordering::Relaxed);
     }
 }
 

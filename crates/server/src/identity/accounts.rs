@@ -14,8 +14,8 @@ use tribune_oauth::login::Provider;
 use tribune_oauth::{Issuer, new_secret, sha256, verify_password};
 use tribune_storage::{BrowserSessions, Store, Token, Tokens, User, Users};
 
-use super::attempts::Attempts;
 use super::tokens;
+use crate::limits::Rate;
 use crate::response::page::SignInPage;
 
 const MAX_TOKEN_CHARS: usize = 16 * 1024;
@@ -24,6 +24,10 @@ pub(crate) const SESSION_LIVES: Duration = Duration::from_secs(30 * 24 * 3_600);
 const SESSION_PREFIX: &str = "tribune_session_";
 /// Passwords that are checked at once: each takes a core and 19 MB for a moment.
 const MAX_CHECKS: usize = 2;
+const MINUTE: Duration = Duration::from_secs(60);
+/// Wrong passwords within a minute, for one name and for all together.
+const MAX_OF_NAME: u32 = 5;
+const MAX_OF_ALL: u32 = 100;
 
 /// The user of a token, and what it allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +58,8 @@ pub struct Accounts {
     clock: Arc<dyn Clock>,
     /// What was valid a moment ago, by digest.
     valid: Mutex<HashMap<[u8; 32], Valid>>,
-    attempts: Attempts,
+    /// Wrong passwords, for each name and for all.
+    wrong_passwords: (Rate<String>, Rate<()>),
     checks: Semaphore,
 }
 
@@ -79,9 +84,12 @@ impl Accounts {
             tokens: store.tokens(),
             sign_in,
             provider,
+            wrong_passwords: (
+                Rate::new(MAX_OF_NAME, MINUTE, clock.clone()),
+                Rate::new(MAX_OF_ALL, MINUTE, clock.clone()),
+            ),
             clock,
             valid: Mutex::default(),
-            attempts: Attempts::default(),
             checks: Semaphore::new(MAX_CHECKS),
         }
     }
@@ -101,6 +109,11 @@ impl Accounts {
     /// Whether hosts can get tokens by themselves.
     pub(crate) fn offers_oauth(&self) -> bool {
         !matches!(self.sign_in, SignIn::None)
+    }
+
+    /// Whether a secret was valid when it was last looked up.
+    pub(crate) fn remembers(&self, secret: &str) -> bool {
+        self.valid.lock().contains_key(&sha256(secret))
     }
 
     /// The user of a bearer token or a session; `None` if it is unknown, has ended or was revoked. An error if it cannot be
@@ -192,10 +205,11 @@ impl Accounts {
     /// The user of a name and a password. The error says that both are wrong, or to wait.
     pub(crate) async fn check_password(&self, name: &str, password: String) -> Result<User> {
         let wrong = || Error::forbidden("Wrong name or password.");
-        let wait = || Error::unavailable("Too many attempts. Wait a minute, then try again.");
+        let wait = || Error::rate_limited("Too many attempts. Wait a minute, then try again.");
         // First of all, or attempts that arrive together would all see the same count.
         let _slot = self.checks.acquire().await.map_err(|_| wait())?;
-        if !self.attempts.may_try(name, self.clock.monotonic()) {
+        let (of_name, of_all) = &self.wrong_passwords;
+        if of_name.check(&name.to_owned()).is_err() || of_all.check(&()).is_err() {
             return Err(wait());
         }
         let user = match UserId::new(name) {
@@ -207,7 +221,9 @@ impl Accounts {
         let is_right = tokio::task::spawn_blocking(check).await.unwrap_or(false);
         let user = user.filter(|_| is_right);
         if user.is_none() {
-            self.attempts.failed(name, self.clock.monotonic());
+            // Names that do not exist count too.
+            of_name.charge(&name.to_owned(), 1);
+            of_all.charge(&(), 1);
             tracing::warn!("a sign-in failed");
         }
         user.ok_or_else(wrong)

@@ -1,5 +1,6 @@
 //! From a request to its principal: by a token or a session, and by nothing else.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,9 +14,10 @@ use tribune_oauth::sha256;
 use super::accounts::{Accounts, Identity, challenge};
 use super::needs::{Need, need};
 use super::session::Cookie;
+use crate::limits::{Exceeded, Limits};
 use crate::local_proof::LocalProof;
 use crate::response::page::SignInPage;
-use crate::response::{Refusal, page, rpc};
+use crate::response::{self, Refusal, page, rpc};
 use crate::sender;
 use crate::settings::Settings;
 
@@ -32,6 +34,8 @@ pub struct Caller {
     /// Whether a browser's session shows who calls, and not a token: only a person lets programs in.
     pub has_session: bool,
     pub correlation_id: Arc<str>,
+    /// The caller's address, as far as trusted proxies tell.
+    pub peer: Option<IpAddr>,
 }
 
 impl Caller {
@@ -44,13 +48,13 @@ impl Caller {
             profile: None,
             has_session: false,
             correlation_id,
+            peer: None,
         }
     }
 
-    /// The principal of a request; anonymous without a guard.
-    pub(crate) fn principal(request: &Request<Body>) -> Principal {
-        let caller = request.extensions().get::<Self>();
-        caller.map_or(Principal::Anonymous, |caller| caller.principal.clone())
+    /// The caller of a request; anonymous without a guard.
+    pub(crate) fn new(request: &Request<Body>) -> Self {
+        request.extensions().get::<Self>().cloned().unwrap_or_else(|| Self::anonymous(Arc::from("-")))
     }
 }
 
@@ -75,10 +79,17 @@ pub(crate) struct Callers {
     mcp_scopes: Scopes,
     /// How long a sign-in may take.
     pub(crate) timeout: Duration,
+    pub(super) limits: Arc<Limits>,
 }
 
 impl Callers {
-    pub(super) fn new(settings: &Settings, links: &Links, accounts: Option<Arc<Accounts>>, mcp_scopes: Scopes) -> Self {
+    pub(super) fn new(
+        settings: &Settings,
+        links: &Links,
+        accounts: Option<Arc<Accounts>>,
+        mcp_scopes: Scopes,
+        limits: Arc<Limits>,
+    ) -> Self {
         let base = links.path_prefix();
         let page = accounts.as_ref().map_or_else(SignInPage::default, |accounts| accounts.page());
         Self {
@@ -92,15 +103,21 @@ impl Callers {
             page: SignInPage { base: base.to_owned(), local: settings.local.is_some(), ..page },
             public_url: links.base().to_owned(),
             timeout: settings.call_timeout,
+            limits,
             accounts,
         }
     }
 
     /// Who sent a request. An invalid token is refused, never ignored; a browser that has to sign in again is let through
     /// to where it can.
-    pub(super) async fn identify(&self, request: &Parts, correlation_id: Arc<str>) -> Result<Caller, Denial> {
+    pub(super) async fn identify(
+        &self,
+        request: &Parts,
+        correlation_id: Arc<str>,
+        peer: Option<IpAddr>,
+    ) -> Result<Caller, Denial> {
         let (headers, path) = (&request.headers, request.uri.path());
-        let mut caller = Caller::anonymous(correlation_id);
+        let mut caller = Caller { peer, ..Caller::anonymous(correlation_id) };
         let (token, is_cookie) = match bearer(headers) {
             Some(token) => (Some(token), false),
             None => (self.cookie.read(headers), true),
@@ -120,6 +137,12 @@ impl Callers {
             (caller.principal, caller.scopes) = (Principal::User(UserId::admin()), Scopes::ALL);
             return Ok(caller);
         }
+        // A token that was valid a moment ago is no guess.
+        if let Err(exceeded) = self.limits.sign_in(peer)
+            && !self.accounts.as_ref().is_some_and(|accounts| accounts.remembers(token))
+        {
+            return Err(exceeded.into());
+        }
         match self.authenticate(token, is_cookie).await {
             Ok(Some(identity)) => {
                 let is_local = is_cookie && identity.user == UserId::local();
@@ -132,7 +155,10 @@ impl Callers {
             }
             // Where people sign in again.
             Ok(None) if is_cookie && need(path) == Need::Nothing && path != "/" => Ok(caller),
-            Ok(None) => Err(Denial::InvalidToken),
+            Ok(None) => {
+                self.limits.sign_in_failed(peer);
+                Err(Denial::InvalidToken)
+            }
             Err(error) => {
                 tracing::error!(%error, "could not check a token");
                 Err(Denial::Unchecked)
@@ -249,6 +275,9 @@ impl Callers {
         }
         let (status, message) = denial.explain();
         let is_rpc = need(path) == Need::Profile;
+        if let Denial::Limited(exceeded) = denial {
+            return response::limited(is_rpc, status, &message, exceeded.retry_after_secs());
+        }
         let mut response = if is_rpc {
             rpc::error(status, rpc::SERVER_ERROR, &message)
         } else {
@@ -261,7 +290,7 @@ impl Callers {
             Denial::Scope(scope) => {
                 Some(self.challenge(path, [*scope].into_iter().collect(), Some("insufficient_scope")))
             }
-            Denial::Unchecked | Denial::OtherProfile(_) | Denial::ForeignPage => None,
+            Denial::Unchecked | Denial::OtherProfile(_) | Denial::ForeignPage | Denial::Limited(_) => None,
         };
         if let Some(challenge) = challenge {
             response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
@@ -289,6 +318,14 @@ pub(super) enum Denial {
     OtherProfile(String),
     /// A page of another origin wants to change something with the reader's session.
     ForeignPage,
+    /// The caller did something too often.
+    Limited(Exceeded),
+}
+
+impl From<Exceeded> for Denial {
+    fn from(exceeded: Exceeded) -> Self {
+        Self::Limited(exceeded)
+    }
 }
 
 impl Denial {
@@ -310,6 +347,7 @@ impl Denial {
                 StatusCode::FORBIDDEN,
                 format!("This needs the scope `{}`, which your token does not have. Sign in again and allow it, or ask the operator for a token with it.", scope.as_str()),
             ),
+            Self::Limited(exceeded) => (StatusCode::TOO_MANY_REQUESTS, exceeded.message()),
             Self::ForeignPage => (StatusCode::FORBIDDEN, sender::REFUSED.to_owned()),
             Self::OtherProfile(profile) => (
                 StatusCode::FORBIDDEN,

@@ -2,6 +2,7 @@
 //! ([`Callers`]); and gives it the id that ties it to its log lines.
 
 use std::collections::HashSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -9,13 +10,15 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
 use tribune_core::{Links, Scopes};
 
 use super::Accounts;
-use super::callers::Callers;
+use super::callers::{Caller, Callers, Denial};
 use super::needs::is_open_to_pages;
 use crate::address::{bare_host, host_name, is_loopback_origin};
+use crate::limits::{Limits, SocketPeer};
 use crate::response::rpc;
 use crate::settings::Settings;
 
@@ -39,12 +42,13 @@ pub struct Guard {
 impl Guard {
     /// `profile_hosts` are the host names that profiles claim; `mcp_scopes` is what the tools of the MCP endpoints need.
     /// Without accounts every token is refused.
-    pub fn new<'a>(
+    pub(crate) fn new<'a>(
         settings: &Settings,
         links: &Links,
         profile_hosts: impl Iterator<Item = &'a str>,
         accounts: Option<Arc<Accounts>>,
         mcp_scopes: Scopes,
+        limits: Arc<Limits>,
     ) -> Self {
         let loopback = settings.listen.ip().is_loopback();
         let mut hosts: HashSet<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
@@ -64,7 +68,7 @@ impl Guard {
             hosts,
             origins,
             loopback_origins: loopback,
-            callers: Callers::new(settings, links, accounts, mcp_scopes),
+            callers: Callers::new(settings, links, accounts, mcp_scopes, limits),
             process: std::process::id().wrapping_mul(0x9e37_79b9) ^ u32::from(settings.listen.port()),
             next: AtomicU32::new(0),
         }
@@ -81,6 +85,30 @@ impl Guard {
     fn origin_allowed(&self, origin: &str) -> bool {
         let origin = origin.to_ascii_lowercase();
         self.any_origin || self.origins.contains(&origin) || (self.loopback_origins && is_loopback_origin(&origin))
+    }
+
+    /// The address that a request comes from.
+    fn peer(&self, request: &Parts) -> Option<IpAddr> {
+        let socket = request.extensions.get::<SocketPeer>()?.0;
+        Some(self.callers.limits.settings.trusted_proxies.caller(socket, &request.headers))
+    }
+
+    /// The caller of a request, if they may go on.
+    async fn admit(
+        &self,
+        request: &Parts,
+        correlation_id: Arc<str>,
+        peer: Option<IpAddr>,
+        signs_in: bool,
+    ) -> Result<Caller, Denial> {
+        let limits = &self.callers.limits;
+        if signs_in {
+            limits.sign_in(peer)?;
+        }
+        let caller = self.callers.identify(request, correlation_id, peer).await?;
+        limits.request(&caller.principal, peer)?;
+        self.callers.admit(&caller, request.uri.path())?;
+        Ok(caller)
     }
 
     /// The caller's own id if it is fit to be logged, otherwise a new one.
@@ -101,6 +129,16 @@ fn origin_of(uri: &Uri) -> Option<String> {
     Some(format!("{}://{}", uri.scheme_str()?, uri.authority()?.as_str().to_ascii_lowercase()))
 }
 
+/// Whether a request shows a password, a token, a code or a key that could be guessed.
+fn signs_in(request: &Parts) -> bool {
+    let is_post = request.method == Method::POST;
+    match request.uri.path() {
+        "/login" | "/session" | "/oauth/token" => is_post,
+        "/login/local" => true,
+        _ => false,
+    }
+}
+
 /// Lets a request through with its [`Caller`], or refuses it.
 pub async fn check(State(guard): State<Arc<Guard>>, mut request: Request<Body>, next: Next) -> Response {
     let correlation_id = guard.correlation_id(request.headers());
@@ -118,16 +156,18 @@ pub async fn check(State(guard): State<Arc<Guard>>, mut request: Request<Body>, 
         preflight(request.headers())
     } else {
         let (head, body) = request.into_parts();
-        let identified = guard.callers.identify(&head, correlation_id.clone()).await;
-        let admitted = identified.and_then(|caller| {
-            guard.callers.admit(&caller, head.uri.path())?;
-            Ok(caller)
-        });
+        let peer = guard.peer(&head);
+        let signs_in = signs_in(&head);
+        let admitted = guard.admit(&head, correlation_id.clone(), peer, signs_in).await;
         request = Request::from_parts(head, body);
         match admitted {
             Ok(caller) => {
                 request.extensions_mut().insert(caller);
-                return finish(next.run(request).await, &correlation_id, origin);
+                let response = next.run(request).await;
+                if signs_in && matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::BAD_REQUEST) {
+                    guard.callers.limits.sign_in_failed(peer);
+                }
+                return finish(response, &correlation_id, origin);
             }
             Err(denial) => guard.callers.refuse(&denial, &request),
         }

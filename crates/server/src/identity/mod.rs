@@ -7,11 +7,10 @@
 //! - `guard`: Host, Origin and CORS;
 //! - `needs`: what a caller needs for each path;
 //! - `callers`: from a request to its caller;
-//! - `accounts`: the users behind tokens and sessions; `tokens`: API tokens; `attempts`: how often a sign-in may fail;
+//! - `accounts`: the users behind tokens and sessions; `tokens`: API tokens;
 //! - `session`: cookies of browsers that have signed in.
 
 mod accounts;
-mod attempts;
 mod callers;
 mod guard;
 mod needs;

@@ -39,7 +39,7 @@ pub(crate) async fn sse(
         let message = "The profile `admin` is not available over HTTP+SSE; use /mcp/admin.";
         return Err(rpc::error(StatusCode::FORBIDDEN, rpc::SERVER_ERROR, message).into());
     }
-    Ok(sse.connect(&profile, Caller::principal(&request)))
+    Ok(sse.connect(&profile, &Caller::new(&request)))
 }
 
 pub(crate) async fn sse_message(

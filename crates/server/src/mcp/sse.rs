@@ -26,6 +26,7 @@ use tribune_core::Principal;
 
 use super::{Handler, collapse, render};
 use crate::identity::Caller;
+use crate::limits::Place;
 use crate::response::{self, rpc};
 use crate::service::{Profile, Service};
 
@@ -64,8 +65,16 @@ impl Sse {
     }
 
     /// Opens a connection; its first event is the address for messages.
-    pub fn connect(&self, profile: &Arc<Profile>, owner: Principal) -> Response {
+    pub(crate) fn connect(&self, profile: &Arc<Profile>, caller: &Caller) -> Response {
         let settings = &self.service.settings;
+        let owner = caller.principal.clone();
+        let place = match self.service.limits.stream(&owner, caller.peer) {
+            Ok(place) => place,
+            Err(exceeded) => {
+                let (status, wait) = (StatusCode::TOO_MANY_REQUESTS, exceeded.retry_after_secs());
+                return response::limited(true, status, &exceeded.message(), wait);
+            }
+        };
         let Ok(slot) = self.slots.clone().try_acquire_owned() else {
             return rpc::error(
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -102,7 +111,7 @@ impl Sse {
             legacy_results: settings.legacy_results,
             ended: ended.clone(),
             _end: ended.drop_guard(),
-            _entry: Entry { open: self.open.clone(), id, _slot: slot },
+            _entry: Entry { open: self.open.clone(), id, _slot: slot, _place: place },
         };
         let later = stream::unfold(events, |mut events| async move { Some((events.next().await?, events)) });
         let events = stream::once(async { first }).chain(later).map(Ok::<Bytes, Infallible>);
@@ -203,6 +212,7 @@ struct Entry {
     open: Arc<Mutex<HashMap<String, Inbox>>>,
     id: String,
     _slot: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl Drop for Entry {

@@ -51,6 +51,16 @@ pub(crate) fn event_stream(events: Body) -> Response {
     response
 }
 
+/// For a caller who has reached a limit.
+pub(crate) fn limited(is_rpc: bool, status: StatusCode, message: &str, retry_after_secs: u64) -> Response {
+    let mut response = match is_rpc {
+        true => rpc::error(status, rpc::SERVER_ERROR, message),
+        false => problem::with_status(status, tribune_core::ErrorKind::RateLimited.as_str(), message),
+    };
+    response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(retry_after_secs));
+    response
+}
+
 /// For pages that only one user may see.
 pub(crate) fn private(mut response: Response) -> Response {
     response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("private, no-store"));

@@ -55,7 +55,8 @@ async fn run_checked(
     // A stopping server waits until this is dropped.
     let _running = service.calls.token();
     let started = service.clock.monotonic();
-    let outcome = match admit(tool, cx).and_then(|()| args()) {
+    let admitted = admit(tool, cx).and_then(|()| Ok(service.limits.call(tool.spec(), cx)?));
+    let outcome = match admitted.and_then(|()| args()) {
         Ok(args) => bounded(service, tool, args, cx).await,
         Err(error) => Err(error),
     };

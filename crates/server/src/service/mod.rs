@@ -22,6 +22,7 @@ use tribune_storage::ConversationStore;
 use crate::address::bare_host;
 use crate::audit::Audit;
 use crate::identity::{Accounts, Caller, challenge};
+use crate::limits::Limits;
 use crate::settings::Settings;
 use crate::supervisor::{Jitter, Supervisor};
 
@@ -34,6 +35,8 @@ pub struct Service {
     pub settings: Settings,
     pub links: Links,
     pub clock: Arc<dyn Clock>,
+    /// How often callers may do what.
+    pub(crate) limits: Arc<Limits>,
     /// Who tokens stand for; `None` rejects all.
     pub accounts: Option<Arc<Accounts>>,
     /// Who called what; set when the server starts, unless it keeps no audit log.
@@ -94,6 +97,7 @@ impl Service {
         }
         let default = by_name["default"].clone();
         Ok(Self {
+            limits: Arc::new(Limits::new(settings.limits.clone(), &clock)),
             settings,
             links,
             clock,
@@ -120,6 +124,7 @@ impl Service {
         cx.groups = caller.groups.clone();
         cx.scopes = caller.scopes;
         cx.correlation_id = caller.correlation_id.clone();
+        cx.peer = caller.peer;
         cx
     }
 

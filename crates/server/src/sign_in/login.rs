@@ -72,9 +72,7 @@ pub(crate) async fn sign_in(
     record(&service, &caller, "sign in", name, &checked);
     match checked {
         Ok(user) => signed_in(&guard, accounts, &user, back).await,
-        Err(error) if error.kind() == ErrorKind::Forbidden || error.message().starts_with("Too many") => {
-            Ok(refused(&error))
-        }
+        Err(error) if matches!(error.kind(), ErrorKind::Forbidden | ErrorKind::RateLimited) => Ok(refused(&error)),
         Err(error) => Err(error.into()),
     }
 }

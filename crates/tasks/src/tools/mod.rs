@@ -76,7 +76,7 @@ impl Tool for TaskTool {
             ErrorKind::Forbidden => "UNAUTHORIZED",
             ErrorKind::Unavailable => "DATABASE_ERROR",
             ErrorKind::Internal => "INTERNAL_ERROR",
-            ErrorKind::DeadlineExceeded | ErrorKind::Cancelled => return None,
+            ErrorKind::RateLimited | ErrorKind::DeadlineExceeded | ErrorKind::Cancelled => return None,
         })
     }
 

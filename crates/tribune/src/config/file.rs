@@ -8,6 +8,7 @@ use tribune_config::check_range;
 use tribune_corpus::EmbedderConfig;
 
 use super::audit::Audit;
+use super::limits::Limits;
 use super::sources::SourceConfig;
 use super::variables::{self, Variables};
 
@@ -34,6 +35,8 @@ pub struct ConfigFile {
     pub auth: Auth,
     #[serde(default)]
     pub audit: Audit,
+    #[serde(default)]
+    pub limits: Limits,
     pub store: Option<tribune_storage::Config>,
     pub agent: Option<AgentTable>,
 }

@@ -8,6 +8,7 @@
 
 mod audit;
 mod file;
+mod limits;
 mod sources;
 #[cfg(test)]
 mod tests;
@@ -23,7 +24,7 @@ use tribune_config::Secret;
 use tribune_corpus::EmbedderChoice;
 use tribune_market_resolve::id::MarketId;
 use tribune_server::audit::AuditSettings;
-use tribune_server::{ProfileSpec, Settings};
+use tribune_server::{LimitSettings, ProfileSpec, Settings};
 use tribune_storage::Backend;
 
 use crate::demo::{self, Demo};
@@ -73,6 +74,8 @@ pub struct Config {
     pub agent: Option<AgentTable>,
     /// Who may use the server, and how people sign in.
     pub auth: file::Auth,
+    /// How much callers and connections may take.
+    pub limits: LimitSettings,
     /// What the audit log keeps; `None` if there is to be none.
     pub audit: Option<AuditSettings>,
     /// Settings that have no effect.
@@ -187,6 +190,7 @@ impl Config {
             agent: file.agent,
             auth: file.auth,
             audit: file.audit.settings(dir)?,
+            limits: file.limits.settings()?,
             server,
             warnings,
         })
@@ -212,6 +216,7 @@ impl Config {
         settings.source_timeout = secs(server.source_timeout_secs);
         settings.keep_alive = secs(server.keep_alive_secs);
         settings.max_sse = secs(server.sse_max_secs);
+        settings.limits.clone_from(&self.limits);
         settings.drain = secs(server.drain_secs);
         settings.legacy_results = server.legacy_results;
         settings.admin_token.clone_from(&server.admin_token);

@@ -7,6 +7,7 @@ use serde::de::DeserializeOwned;
 
 use super::audit::Audit;
 use super::file::{AgentTable, Auth, MarketConfig, Server};
+use super::limits::Limits;
 
 /// Variables by name.
 pub type Variables = BTreeMap<String, String>;
@@ -28,10 +29,11 @@ const fn section<T: DeserializeOwned>(name: &'static str, is_implied: bool) -> S
     Section { name, keys: keys_of::<T>, check: |table| table.try_into::<T>().map(drop), is_implied }
 }
 
-pub(super) const SECTIONS: [Section; 7] = [
+pub(super) const SECTIONS: [Section; 8] = [
     section::<Server>("server", true),
     section::<Auth>("auth", true),
     section::<Audit>("audit", true),
+    section::<Limits>("limits", true),
     section::<tribune_storage::Config>("store", true),
     section::<AgentTable>("agent", true),
     section::<tribune_reports::Config>("cache", true),

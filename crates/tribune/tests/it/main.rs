@@ -8,6 +8,7 @@ mod model;
 mod people;
 mod support;
 
+mod attacks;
 mod chat;
 mod cli;
 mod clients;

@@ -63,6 +63,7 @@ pub struct Builder {
     more: String,
     args: Vec<String>,
     environment: Vec<(String, String)>,
+    descriptors: Option<u32>,
     model: bool,
     wait: bool,
 }
@@ -85,6 +86,7 @@ impl TestServer {
             more: String::new(),
             args: Vec::new(),
             environment: Vec::new(),
+            descriptors: None,
             model: false,
             wait: true,
         }
@@ -261,6 +263,12 @@ impl Builder {
         self
     }
 
+    /// The most file descriptors that the server may have.
+    pub fn descriptors(mut self, max: u32) -> Self {
+        self.descriptors = Some(max);
+        self
+    }
+
     /// Uses the built-in embedding model. Most tests rely on keyword search only.
     pub fn model(mut self) -> Self {
         self.model = true;
@@ -282,7 +290,7 @@ impl Builder {
         );
         fs::write(self.dir.path().join("tribune.toml"), config).expect("a configuration");
         let environment: Vec<(&str, &str)> = self.environment.iter().map(|(n, v)| (n.as_str(), v.as_str())).collect();
-        let server = TestServer::over(Arc::new(self.dir), &self.args, &environment);
+        let server = TestServer::start_over(Arc::new(self.dir), &self.args, &environment, program(self.descriptors));
         if self.wait {
             server.wait_ready();
         }
@@ -293,8 +301,17 @@ impl Builder {
 impl TestServer {
     /// A server over a folder that has its configuration already. Does not wait until it is ready.
     pub fn over(dir: Arc<tempfile::TempDir>, args: &[String], environment: &[(&str, &str)]) -> Self {
+        Self::start_over(dir, args, environment, program(None))
+    }
+
+    fn start_over(
+        dir: Arc<tempfile::TempDir>,
+        args: &[String],
+        environment: &[(&str, &str)],
+        mut program: Command,
+    ) -> Self {
         let log = fs::File::create(dir.path().join("log")).expect("a log");
-        let mut child = Command::new(binary())
+        let mut child = program
             .args(["serve", "--config"])
             .arg(dir.path().join("tribune.toml"))
             .args(args)
@@ -325,6 +342,16 @@ impl TestServer {
     pub fn wait_ready(&self) {
         wait_for("the server to be ready", || self.get("/readyz", &[]).status == 200);
     }
+}
+
+/// The program, with at most so many file descriptors.
+fn program(descriptors: Option<u32>) -> Command {
+    let Some(max) = descriptors else {
+        return Command::new(binary());
+    };
+    let mut shell = Command::new("sh");
+    shell.args(["-c", &format!("ulimit -n {max}; exec \"$0\" \"$@\"")]).arg(binary());
+    shell
 }
 
 /// Polls until the condition holds.

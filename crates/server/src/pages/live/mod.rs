@@ -23,6 +23,7 @@ use tribune_page::View;
 use super::sources;
 use crate::contract::fetch_document;
 use crate::identity::Caller;
+use crate::limits::Place;
 use crate::request::path_after;
 use crate::response::{self, Refusal, problem};
 use crate::service::Service;
@@ -77,6 +78,10 @@ impl Live {
             _ => &self.user_slots,
         };
         let busy = || problem::with_status(StatusCode::SERVICE_UNAVAILABLE, "busy", BUSY);
+        let place = service.limits.stream(&caller.principal, caller.peer).map_err(|exceeded| {
+            let (status, wait) = (StatusCode::TOO_MANY_REQUESTS, exceeded.retry_after_secs());
+            response::limited(false, status, &exceeded.message(), wait)
+        })?;
         let slot = slots.clone().try_acquire_owned().map_err(|_| busy())?;
         let mut states = self.feed(service, watched).ok_or_else(busy)?;
         let first = states.wait_for(|state| *state != FeedState::Starting).await;
@@ -92,6 +97,7 @@ impl Live {
             stopping: service.stopping.clone(),
             until: tokio::time::Instant::now() + service.settings.max_sse,
             _slot: slot,
+            _place: place,
         };
         let events = stream::unfold(subscription, |mut subscription| async move {
             let event = subscription.next().await?;
@@ -183,6 +189,7 @@ struct Subscription {
     /// Browsers reconnect by themselves.
     until: tokio::time::Instant,
     _slot: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl Subscription {

@@ -1,0 +1,230 @@
+//! Limits of callers and connections. Each process counts for itself.
+//!
+//! - [`peer`]: which address a request comes from, and whom a limit counts for;
+//! - [`rate`]: how often something may happen;
+//! - [`places`]: how many streams one caller may have open;
+//! - [`connections`]: how many connections there may be, and which are silent;
+//! - [`sending`]: bytes that clients have not taken yet.
+
+pub(crate) mod connections;
+mod peer;
+mod places;
+mod rate;
+pub(crate) mod sending;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tribune_core::{CallContext, Clock, Error, Principal, Result, ToolSpec, UserId};
+
+pub use peer::Proxies;
+pub(crate) use peer::{SocketPeer, Subject};
+pub(crate) use places::Place;
+pub(crate) use rate::Rate;
+
+use places::Places;
+
+const MINUTE: Duration = Duration::from_secs(60);
+const HOUR: Duration = Duration::from_secs(3_600);
+const DAY: Duration = Duration::from_secs(24 * 3_600);
+/// Chat tokens are counted in thousands.
+const CHAT_UNIT: u64 = 1_000;
+
+/// What can be configured; 0 switches a number off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LimitSettings {
+    pub connections: usize,
+    pub connections_per_peer: usize,
+    /// How long a new connection may take to send a complete request head.
+    pub head: Duration,
+    /// How long a connection is kept without a request.
+    pub idle: Duration,
+    /// How long a response may wait for a client that does not read.
+    pub stall: Duration,
+    /// Bytes of responses that wait for clients.
+    pub sending_bytes: usize,
+    /// Tool calls of one user; twice as many requests.
+    pub calls_per_minute: u32,
+    /// The same for anonymous callers of one address.
+    pub anonymous_calls_per_minute: u32,
+    /// Tool calls of one user that change something.
+    pub changes_per_hour: u32,
+    pub chat_tokens_per_day: u32,
+    /// Wrong tokens and passwords from one address.
+    pub failed_sign_ins_per_minute: u32,
+    /// Open `/sse` and `/live` streams of one user, or of the anonymous callers of one address.
+    pub streams_per_caller: usize,
+    pub trusted_proxies: Proxies,
+}
+
+impl Default for LimitSettings {
+    fn default() -> Self {
+        Self {
+            connections: 10_000,
+            connections_per_peer: 256,
+            head: Duration::from_secs(10),
+            idle: Duration::from_secs(60),
+            stall: Duration::from_secs(30),
+            sending_bytes: 256 * 1024 * 1024,
+            calls_per_minute: 6_000,
+            anonymous_calls_per_minute: 3_000,
+            changes_per_hour: 1_000,
+            chat_tokens_per_day: 5_000_000,
+            failed_sign_ins_per_minute: 60,
+            streams_per_caller: 64,
+            trusted_proxies: Proxies::default(),
+        }
+    }
+}
+
+/// A refusal: which limit, and how long to wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Exceeded {
+    limit: &'static str,
+    what: &'static str,
+    pub(crate) wait: Duration,
+}
+
+impl Exceeded {
+    fn new(limit: &'static str, what: &'static str, wait: Duration) -> Self {
+        metrics::counter!("tribune_limited_total", "limit" => limit).increment(1);
+        Self { limit, what, wait }
+    }
+
+    /// Whole seconds, for `Retry-After`.
+    pub(crate) fn retry_after_secs(self) -> u64 {
+        (self.wait.as_secs() + u64::from(self.wait.subsec_nanos() > 0)).max(1)
+    }
+
+    pub(crate) fn message(self) -> String {
+        let wait = match self.retry_after_secs() {
+            secs @ ..=120 => format!("{secs} s"),
+            secs @ ..=7_200 => format!("{} min", secs.div_ceil(60)),
+            secs => format!("{} h", secs.div_ceil(3_600)),
+        };
+        format!("{}. Try again in {wait}.", self.what)
+    }
+}
+
+impl From<Exceeded> for Error {
+    fn from(exceeded: Exceeded) -> Self {
+        Self::rate_limited(exceeded.message())
+    }
+}
+
+/// A rate for users and one for anonymous callers.
+struct Rates {
+    users: Rate<Subject>,
+    anonymous: Rate<Subject>,
+}
+
+impl Rates {
+    fn new(users: u32, anonymous: u32, clock: &Arc<dyn Clock>) -> Self {
+        Self { users: Rate::new(users, MINUTE, clock.clone()), anonymous: Rate::new(anonymous, MINUTE, clock.clone()) }
+    }
+
+    fn take(&self, subject: Option<Subject>) -> Result<(), Duration> {
+        match &subject {
+            None => Ok(()),
+            Some(user @ Subject::User(_)) => self.users.take(user),
+            Some(peer @ Subject::Peer(_)) => self.anonymous.take(peer),
+        }
+    }
+}
+
+/// How often callers may do what.
+pub(crate) struct Limits {
+    pub(crate) settings: LimitSettings,
+    requests: Rates,
+    calls: Rates,
+    changes: Rate<UserId>,
+    chat: Rate<UserId>,
+    sign_ins: Rate<Subject>,
+    streams: Arc<Places>,
+}
+
+impl Limits {
+    pub(crate) fn new(settings: LimitSettings, clock: &Arc<dyn Clock>) -> Self {
+        let (users, anonymous) = (settings.calls_per_minute, settings.anonymous_calls_per_minute);
+        let chat = settings.chat_tokens_per_day.div_ceil(CHAT_UNIT as u32);
+        Self {
+            requests: Rates::new(users.saturating_mul(2), anonymous.saturating_mul(2), clock),
+            calls: Rates::new(users, anonymous, clock),
+            changes: Rate::new(settings.changes_per_hour, HOUR, clock.clone()),
+            chat: Rate::new(chat, DAY, clock.clone()),
+            sign_ins: Rate::new(settings.failed_sign_ins_per_minute, MINUTE, clock.clone()),
+            streams: Arc::new(Places::new(settings.streams_per_caller)),
+            settings,
+        }
+    }
+
+    /// Counts a request.
+    pub(crate) fn request(&self, principal: &Principal, peer: Option<IpAddr>) -> Result<(), Exceeded> {
+        let taken = self.requests.take(Subject::new(principal, peer));
+        taken.map_err(|wait| Exceeded::new("requests", "Too many requests", wait))
+    }
+
+    /// Counts a tool call.
+    pub(crate) fn call(&self, tool: &ToolSpec, cx: &CallContext) -> Result<(), Exceeded> {
+        let taken = self.calls.take(Subject::new(&cx.principal, cx.peer));
+        taken.map_err(|wait| Exceeded::new("calls", "Too many calls", wait))?;
+        match &cx.principal {
+            Principal::User(user) if !tool.hints.read_only => {
+                let taken = self.changes.take(user);
+                taken.map_err(|wait| Exceeded::new("changes", "Too many changes", wait))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether an address may try to sign in.
+    pub(crate) fn sign_in(&self, peer: Option<IpAddr>) -> Result<(), Exceeded> {
+        let checked = Subject::peer(peer).map_or(Ok(()), |peer| self.sign_ins.check(&peer));
+        checked.map_err(|wait| Exceeded::new("sign_ins", "Too many failed sign-ins from your address", wait))
+    }
+
+    pub(crate) fn sign_in_failed(&self, peer: Option<IpAddr>) {
+        if let Some(peer) = Subject::peer(peer) {
+            self.sign_ins.charge(&peer, 1);
+        }
+    }
+
+    /// Whether a user may chat.
+    pub(crate) fn chat(&self, principal: &Principal) -> Result<(), Exceeded> {
+        let Principal::User(user) = principal else {
+            return Ok(());
+        };
+        let checked = self.chat.check(user);
+        checked.map_err(|wait| Exceeded::new("chat_tokens", "You have used your chat tokens of today", wait))
+    }
+
+    pub(crate) fn chatted(&self, principal: &Principal, tokens: u64) {
+        if let Principal::User(user) = principal {
+            self.chat.charge(user, u32::try_from(tokens.div_ceil(CHAT_UNIT)).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// A place for a stream.
+    pub(crate) fn stream(&self, principal: &Principal, peer: Option<IpAddr>) -> Result<Place, Exceeded> {
+        let place = self.streams.take(Subject::new(principal, peer));
+        place.ok_or_else(|| Exceeded::new("streams", "You have too many open streams; close one", MINUTE))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refusals_say_how_long_to_wait() {
+        for (wait, text) in [
+            (Duration::from_millis(10), "Too many calls. Try again in 1 s."),
+            (Duration::from_millis(12_300), "Too many calls. Try again in 13 s."),
+            (Duration::from_secs(300), "Too many calls. Try again in 5 min."),
+            (Duration::from_secs(40_000), "Too many calls. Try again in 12 h."),
+        ] {
+            assert_eq!(Exceeded::new("calls", "Too many calls", wait).message(), text);
+        }
+    }
+}

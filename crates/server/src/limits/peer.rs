@@ -1,0 +1,125 @@
+//! Which address a request comes from, and whom a limit counts for.
+
+use std::net::{IpAddr, Ipv6Addr};
+
+use http::HeaderMap;
+use ipnet::IpNet;
+use tribune_core::{Principal, UserId};
+
+/// The address of the connection that a request came on; in the request's extensions.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SocketPeer(pub(crate) IpAddr);
+
+/// The proxies whose `X-Forwarded-For` is believed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Proxies(Vec<IpNet>);
+
+impl Proxies {
+    /// Addresses and networks, such as `127.0.0.1` and `10.0.0.0/8`; the error is the first that is neither.
+    pub fn parse(entries: &[String]) -> Result<Self, String> {
+        let parse = |entry: &String| {
+            let address = || entry.parse::<IpAddr>().map(IpNet::from);
+            entry.parse::<IpNet>().or_else(|_| address()).map_err(|_| entry.clone())
+        };
+        entries.iter().map(parse).collect::<Result<_, _>>().map(Self)
+    }
+
+    pub(crate) fn trusts(&self, address: IpAddr) -> bool {
+        self.0.iter().any(|network| network.contains(&address))
+    }
+
+    /// The caller's address. Each proxy appends the address that it was called from, so only what trusted proxies have
+    /// appended is believed.
+    pub(crate) fn caller(&self, socket: IpAddr, headers: &HeaderMap) -> IpAddr {
+        if !self.trusts(socket) {
+            return socket;
+        }
+        let lines = headers.get_all("x-forwarded-for").iter().rev();
+        let lines = lines.map(|line| line.to_str().unwrap_or_default());
+        let mut caller = socket;
+        for address in lines.flat_map(|line| line.rsplit(',')) {
+            let Ok(address) = address.trim().parse::<IpAddr>() else {
+                break;
+            };
+            caller = address.to_canonical();
+            if !self.trusts(caller) {
+                break;
+            }
+        }
+        caller
+    }
+}
+
+/// Whom a limit counts for.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum Subject {
+    User(UserId),
+    Peer(IpAddr),
+}
+
+impl Subject {
+    /// `None` for the person at this machine, and for anonymous callers on loopback: behind a proxy that is not trusted,
+    /// all of them share one address.
+    pub(crate) fn new(principal: &Principal, peer: Option<IpAddr>) -> Option<Self> {
+        match principal {
+            Principal::Local => None,
+            Principal::User(user) => Some(Self::User(user.clone())),
+            Principal::Anonymous => Self::peer(peer),
+        }
+    }
+
+    pub(crate) fn peer(peer: Option<IpAddr>) -> Option<Self> {
+        peer.filter(|peer| !peer.is_loopback()).map(|peer| Self::Peer(subscriber(peer)))
+    }
+}
+
+/// A subscriber gets a /64 of IPv6, and may use each of its addresses.
+pub(crate) fn subscriber(peer: IpAddr) -> IpAddr {
+    match peer {
+        IpAddr::V6(peer) => IpAddr::V6(Ipv6Addr::from_bits(peer.to_bits() & !u128::from(u64::MAX))),
+        IpAddr::V4(_) => peer,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn address(text: &str) -> IpAddr {
+        text.parse().expect("an address")
+    }
+
+    #[test]
+    fn only_trusted_proxies_name_callers() {
+        let trusted = Proxies::parse(&["127.0.0.1".to_owned(), "10.0.0.0/8".to_owned()]).expect("networks");
+        for (socket, forwarded, caller) in [
+            ("127.0.0.1", "203.0.113.7", "203.0.113.7"),
+            ("127.0.0.1", "198.51.100.1, 203.0.113.7", "203.0.113.7"),
+            ("127.0.0.1", "203.0.113.7, 10.1.2.3", "203.0.113.7"),
+            ("127.0.0.1", "10.1.2.3", "10.1.2.3"),
+            ("127.0.0.1", "203.0.113.7, nonsense", "127.0.0.1"),
+            ("127.0.0.1", "", "127.0.0.1"),
+            ("198.51.100.9", "203.0.113.7", "198.51.100.9"),
+        ] {
+            let headers = HeaderMap::from_iter([(
+                http::HeaderName::from_static("x-forwarded-for"),
+                http::HeaderValue::from_static(forwarded),
+            )]);
+            assert_eq!(trusted.caller(address(socket), &headers), address(caller), "{socket} {forwarded}");
+            assert_eq!(Proxies::default().caller(address(socket), &headers), address(socket));
+        }
+        assert_eq!(Proxies::parse(&["10.0.0.0/8".to_owned(), "proxy".to_owned()]), Err("proxy".to_owned()));
+    }
+
+    #[test]
+    fn limits_count_for_users_and_outside_addresses() {
+        let outside = Some(address("2001:db8:1:2:3::4"));
+        let neighbour = Some(address("2001:db8:1:2::9"));
+        let user = Principal::User(UserId::new("ann").expect("a name"));
+        assert_eq!(Subject::new(&Principal::Local, outside), None);
+        assert_eq!(Subject::new(&Principal::Anonymous, Some(address("::1"))), None);
+        assert_eq!(Subject::new(&Principal::Anonymous, outside), Subject::new(&Principal::Anonymous, neighbour));
+        assert_eq!(Subject::new(&user, outside), Subject::new(&user, None));
+        assert_ne!(Subject::new(&user, outside), Subject::peer(outside));
+    }
+}
