@@ -112,6 +112,29 @@ fn exact(mut units: i128, mut scale: u32) -> Decimal {
     }
 }
 
+/// What [`Decimal`] prints, several times faster: answers are mostly numbers, and `Decimal` divides 96 bits for each digit.
+fn print(units: u64, mut places: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut rest = units;
+    while places > 0 && rest.is_multiple_of(10) {
+        rest /= 10;
+        places -= 1;
+    }
+    // From the last digit on; 20 digits, the point and the digit before it fit.
+    let mut text = [0; 24];
+    let (mut at, mut digits) = (text.len(), 0);
+    while rest > 0 || digits <= places {
+        if digits == places && places > 0 {
+            at -= 1;
+            text[at] = b'.';
+        }
+        at -= 1;
+        text[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        digits += 1;
+    }
+    f.write_str(std::str::from_utf8(&text[at..]).unwrap_or_default())
+}
+
 /// A decimal text, also of one below zero, as an integer of 10^-places.
 fn written_units(text: &str, places: u32) -> Option<i128> {
     let decimal = Decimal::from_str_exact(text).ok()?;
@@ -165,7 +188,10 @@ macro_rules! number_in_units {
 
         impl fmt::Display for $kind {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.decimal().fmt(f)
+                match u64::try_from(self.0) {
+                    Ok(units) => print(units, $places, f),
+                    Err(_) => self.decimal().fmt(f),
+                }
             }
         }
 
@@ -245,6 +271,16 @@ mod tests {
             prop_assert_eq!(Price::parse(&price.to_string()), Ok(price));
             let quantity = Quantity::from_units(i128::from(units) * 1000);
             prop_assert_eq!(Quantity::parse(&quantity.to_string()), Ok(quantity));
+        }
+
+        #[test]
+        fn numbers_are_printed_as_decimals_are(units in any::<u64>(), less in 0..200_u64) {
+            for units in [units, less, less * 100_000_000, u64::MAX] {
+                let quantity = Quantity::from_units(units.into());
+                prop_assert_eq!(quantity.to_string(), quantity.decimal().to_string());
+                let money = Notional::from_units(units.into());
+                prop_assert_eq!(money.to_string(), money.decimal().to_string());
+            }
         }
 
         #[test]

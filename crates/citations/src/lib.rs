@@ -3,7 +3,7 @@
 //! Records are in one SQLite database, which several processes may share. The oldest are dropped first: after `keep`, or
 //! when there are more than `most`.
 //!
-//! - `token`: the name of a record; `record`: a document as a record
+//! - `token`: the name of a record; [`record()`] and [`document()`]: a document as a record, and back
 //! - [`Citations`]: all records of a folder, blocking; [`records`]: the same for async code
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
@@ -23,6 +23,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use tribune_core::{Cited, Clock, DocumentId, Error, Result};
 
+pub use record::{document, record};
 use token::Token;
 
 const SCHEMA: &str = "
@@ -111,7 +112,7 @@ impl Citations {
             // Older than all records: it was dropped for newer ones.
             return Ok(if found.is_before_all { expired } else { Cited::Unknown });
         };
-        let document = record::read(&record).map_err(|error| damaged().caused_by(error))?;
+        let document = record::document(&record).map_err(|error| damaged().caused_by(error))?;
         if document.id != *id {
             return Ok(Cited::Unknown);
         }

@@ -1,16 +1,13 @@
 //! Citing from async code: a document is stored as it is, and its permalink leads back to that.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hasher};
-use std::io;
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
 use tokio::sync::Semaphore;
-use tribune_core::{Cited, Document, DocumentId, Environment, Error, Links, Result};
+use tribune_core::{Cited, DocumentId, Environment, Error, Links, Result};
 
-use crate::record::written;
 use crate::token::Token;
 use crate::{Citations, Limits};
 
@@ -32,11 +29,10 @@ pub struct Fingerprint {
 
 impl Fingerprint {
     /// `content` is what differs when the document does.
-    pub fn new(id: &DocumentId, content: &impl Serialize) -> Self {
-        let mut hash = Hash(DefaultHasher::new());
-        // What cannot be written as JSON cannot be stored either, which the record then says.
-        let _ = serde_json::to_writer(&mut hash, content);
-        Self { id: id.clone(), content: hash.0.finish() }
+    pub fn new(id: &DocumentId, content: impl Hash) -> Self {
+        let mut hasher = DefaultHasher::new();
+        content.hash(&mut hasher);
+        Self { id: id.clone(), content: hasher.finish() }
     }
 }
 
@@ -81,22 +77,20 @@ impl Records {
         Self { store, links }
     }
 
-    /// Stores a document and returns its permalink. `document` is only called if no record has the same fingerprint.
-    pub async fn cite(&self, fingerprint: Fingerprint, document: impl FnOnce() -> Document) -> String {
-        let mut document = Some(document);
-        let made = |_| document.take().map(|document| document());
+    /// Stores a document and returns its permalink. `record` is only called if no record has the same fingerprint.
+    pub async fn cite(&self, fingerprint: Fingerprint, mut record: impl FnMut() -> Result<String>) -> String {
         // One document has one address.
-        self.cite_all(vec![fingerprint], made).await.remove(0)
+        self.cite_all(vec![fingerprint], |_| record()).await.remove(0)
     }
 
-    /// The same for several documents at once; `document` gets the place in the list.
+    /// The same for several documents at once; `record` gets the place in the list.
     pub async fn cite_all(
         &self,
         documents: Vec<Fingerprint>,
-        document: impl FnMut(usize) -> Option<Document>,
+        record: impl FnMut(usize) -> Result<String>,
     ) -> Vec<String> {
         let tokens = match &self.store {
-            Some(store) => store.tokens(&documents, document).await,
+            Some(store) => store.tokens(&documents, record).await,
             None => vec![None; documents.len()],
         };
         let address = |(document, token): (&Fingerprint, Option<Token>)| match token {
@@ -126,18 +120,17 @@ impl Store {
     async fn tokens(
         &self,
         documents: &[Fingerprint],
-        mut document: impl FnMut(usize) -> Option<Document>,
+        mut record: impl FnMut(usize) -> Result<String>,
     ) -> Vec<Option<Token>> {
         let mut tokens: Vec<_> = documents.iter().map(|document| self.recent(document)).collect();
         let (mut places, mut records) = (Vec::new(), Vec::new());
         for place in (0..documents.len()).filter(|place| tokens[*place].is_none()) {
-            match document(place).map(written) {
-                Some(Ok(record)) => {
+            match record(place) {
+                Ok(record) => {
                     places.push(place);
                     records.push(record);
                 }
-                Some(Err(error)) => tracing::warn!(%error, "cannot store a citation"),
-                None => {}
+                Err(error) => tracing::warn!(%error, "cannot store a citation"),
             }
         }
         if records.is_empty() {
@@ -193,19 +186,5 @@ impl Store {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<DocumentId, Recent>> {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Hashes what is written to it.
-struct Hash(DefaultHasher);
-
-impl io::Write for Hash {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

@@ -108,9 +108,9 @@ pub fn ladder(depth: &Depth, pair: &Pair) -> Panel {
         share: (step.total.as_f64() / largest).clamp(0.0, 1.0),
     };
     let content = if depth.is_crossed() {
-        Err("the best bid is not below the best ask: the book is wrong until it is fetched again".to_owned())
+        Err("the book is crossed (best bid at or above best ask) until it is fetched again".to_owned())
     } else if largest <= 0.0 {
-        Err("the book is empty: nobody bids or offers now".to_owned())
+        Err("the order book is empty".to_owned())
     } else {
         let (bid_count, ask_count, base) = (bids.len(), asks.len(), &pair.base);
         let note = format!(

@@ -21,7 +21,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("corpus", &["core", "page", "embed"]),
     ("speeches", &["core", "page", "embed", "corpus"]),
     ("feed", &["core", "page", "embed", "corpus"]),
-    ("market", &["core", "page", "binance", "analytics", "market-parts", "market-resolve", "citations"]),
+    ("market", MARKET),
     ("reports", MARKET),
     ("trading", MARKET),
     ("tasks", &["core", "page", "storage"]),
@@ -35,7 +35,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// What the sources about markets may depend on.
-const MARKET: &[&str] = &["core", "page", "binance", "analytics", "market-parts", "citations"];
+const MARKET: &[&str] = &["core", "page", "binance", "analytics", "market-parts", "market-resolve", "citations"];
 
 /// The composition root may use every crate.
 const COMPOSITION_ROOT: &str = "tribune";

@@ -89,7 +89,7 @@ fn wire_bytes(cells: &impl Serialize) -> usize {
             Ok(())
         }
     }
-    // With the comma behind it, which stands twice too.
+    // With its comma, twice as well.
     let mut counter = Counter(2);
     match serde_json::to_writer(&mut counter, cells) {
         Ok(()) => counter.0,

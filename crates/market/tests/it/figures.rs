@@ -155,7 +155,7 @@ async fn a_size_that_no_book_fills_is_looked_for_once_in_a_while() {
             let order = json!({"symbol": "PEPEUSDT", "side": side, "notional": notional});
             let cost = told(&market, "binance_cost_to_trade", order).await;
             assert_eq!((&cost["filled"], &cost["complete"]), (&json!(false), &json!(true)), "{cost}");
-            assert_eq!(cost["reason"], "the whole book holds less than was asked for");
+            assert_eq!(cost["reason"], "the whole book holds less than the size asked for");
         }
     }
     assert_eq!(asked(&exchange, "depth"), before + 1, "one look serves them all");

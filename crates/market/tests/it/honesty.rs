@@ -51,10 +51,10 @@ async fn what_is_asked_wrongly_is_explained() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_exchange_that_is_not_there_is_said_not_to_be_there() {
-    // Bound, so that nobody else takes it, but not listened on.
-    let nobody = TcpSocket::new_v4().expect("a socket");
-    nobody.bind(([127, 0, 0, 1], 0).into()).expect("a port");
-    let address = nobody.local_addr().expect("an address");
+    // Bound but not listening.
+    let closed = TcpSocket::new_v4().expect("a socket");
+    closed.bind(([127, 0, 0, 1], 0).into()).expect("a port");
+    let address = closed.local_addr().expect("an address");
     let market = MarketSettings::at(format!("http://{address}"), format!("ws://{address}")).start();
     for document in ["ticker:BTCUSDT", "orderbook:BTCUSDT", "analytics:health:BTCUSDT"] {
         let error = market.fetch(document).await.expect_err(document);
@@ -178,7 +178,7 @@ async fn malformed_answers_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_market_without_trades_has_no_price_rather_than_none_of_worth() {
+async fn market_without_trades_has_no_price() {
     let simulation = Simulation { extra_symbols: 1, extra_events_per_second: 0.0, history_minutes: 0, ..simulation() };
     let exchange = exchange(simulation, Limits::default()).await;
     let market = MarketSettings::of(&exchange).start().ready().await;
@@ -223,7 +223,7 @@ async fn no_more_books_are_kept_than_may_be_and_idle_ones_go() {
         idle_after: Duration::from_secs(1),
         ..feed::Settings::new(exchange.stream_url())
     };
-    let feed = Feed::start(settings, rest.in_background(), clock);
+    let feed = Feed::start(settings, rest.with_priority(tribune_binance::rest::Priority::Background), clock);
     let track = |symbol: &str, pinned| feed.track(&Arc::from(symbol), pinned, 0);
     assert!(track("BTCUSDT", true).is_some() && track("ETHUSDT", false).is_some());
     assert!(track("SOLUSDT", false).is_none(), "two are kept");

@@ -97,7 +97,7 @@ async fn a_symbol_that_cannot_be_read_is_not_said_not_to_exist() {
     let symbol = market.symbol("1000satsusdt").await.expect("it is there");
     assert_eq!((symbol.min_notional, symbol.unread_rule.is_some()), (None, true));
     let rules = crate::kinds::info::load(&market, "1000SATSUSDT").await.expect("known");
-    let told = &rules.named.figures;
+    let told = &rules.named().figures;
     let reason = "a rule of the exchange could not be read: `minNotional` is not a string";
     assert_eq!((&told["min_notional"], &told["reason"]), (&Value::Null, &json!(reason)));
     let error = market.symbol("oddusdt").await.expect_err("unreadable");

@@ -63,7 +63,7 @@ async fn page_has_the_same_panels_at_every_look() {
             continue;
         }
         let answer = kinds::load(&bench.market, &market_id).await.expect("an answer");
-        let whole = then(&answer.record(None, None)).expect("a board");
+        let whole = then(&from_record(&answer, None)).expect("a board");
         let left_out: Vec<&str> = keys(&whole).into_iter().filter(|key| !keys(&kept).contains(key)).collect();
         assert!(left_out.iter().all(|key| ["depth", "ladder"].contains(key)), "{id}: {left_out:?}");
     }

@@ -74,7 +74,7 @@ fn one_empty_side_leaves_the_other() {
     scene.show(depth(&[], &[("5", "2")]), 0);
     let report = scene.report(0);
     assert_eq!(report.best_bid, None);
-    assert_eq!(report.best_ask.map(|level| level.qty), Some(Decimal::from(2)));
+    assert_eq!(report.best_ask.map(|level| level.qty.decimal()), Some(Decimal::from(2)));
     assert_eq!((report.spread_bps, report.mid_price, report.micro_price), (None, None, None));
     let depth = report.depth.expect("depth");
     assert_eq!((depth.imbalance, depth.total_ask_qty), (None, Decimal::from(2)));
