@@ -201,7 +201,7 @@ async fn missing_answer_is_a_timeout() {
 }
 
 #[tokio::test]
-async fn errors_are_asked_again_a_moment_later() {
+async fn errors_are_retried_on_the_next_request() {
     let count = Arc::new(AtomicUsize::new(0));
     let server = Server::start(move |asked| match count.fetch_add(1, Ordering::SeqCst) {
         0 => Reply::new(500, ""),

@@ -106,7 +106,7 @@ async fn becomes_true(book: &Published, exchange: &Exchange) {
 /// As a simulator does that is started again: its ids begin anew. There and back they are once lower than before and
 /// once higher.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_exchange_that_begins_anew_is_followed() {
+async fn restarted_exchange_is_followed() {
     let seeded = |seed| Simulation { seed, ..simulation() };
     let one = exchange(seeded(1), Limits::default()).await;
     // Seeds that differ in many bits begin with ids that are far apart.
@@ -126,7 +126,7 @@ async fn an_exchange_that_begins_anew_is_followed() {
 
 /// The exchange is busy once, and takes what it is asked again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refused_subscription_is_asked_for_again() {
+async fn refused_subscription_is_retried() {
     let exchange = exchange(simulation(), Limits::default()).await;
     exchange.faults().set(&Fault::RefuseSubscriptions { count: 2 });
     let (feed, books) = all_live(&exchange).await;

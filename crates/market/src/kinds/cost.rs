@@ -142,7 +142,7 @@ mod tests {
     use tribune_binance::testing::{depth, money, quantity};
 
     #[test]
-    fn orders_against_the_rules_are_noted() {
+    fn broken_order_rules_are_noted() {
         let symbol = Symbol {
             step_size: Some(quantity("0.001")),
             min_quantity: Some(quantity("0.01")),

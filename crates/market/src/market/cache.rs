@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_request_serves_all_until_its_time_is_over() {
+    async fn one_request_serves_all_until_it_expires() {
         let (cache, clock, asked) = (Cache::<usize>::default(), ManualClock::at(0), AtomicUsize::new(0));
         let ask = || async {
             tokio::task::yield_now().await;
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failure_is_kept_for_a_moment_and_who_goes_away_takes_nothing_with_him() {
+    async fn failures_are_cached_briefly_and_outlive_their_caller() {
         let (cache, clock) = (Cache::<usize>::default(), ManualClock::at(0));
         let look = |ask: Result<usize>| get(&cache, "ticker", &clock, async { ask });
         let failed = look(Err(Error::unavailable("no answer"))).await;
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_found_stays_until_there_is_something_newer() {
+    async fn old_answer_stays_until_a_newer_one() {
         let (cache, clock) = (Cache::<usize>::default(), ManualClock::at(0));
         let look = |ask: Result<usize>| get(&cache, "ticker", &clock, async { ask });
         let fails = || Err(Error::unavailable("no budget"));
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn all_that_is_live_has_its_place_whatever_else_is_looked_at() {
+    async fn live_documents_stay_in_the_cache() {
         let (cache, clock, asked) = (Cache::<()>::default(), ManualClock::at(0), AtomicUsize::new(0));
         for second in 0..20 {
             for live in 0..LIVE_DOCUMENTS * 5 {

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn the_end_of_a_busy_window_is_what_is_known() {
+    async fn busy_window_keeps_its_end() {
         // 25,000 within 250 s, of which ten pages are read: the last 10,000, from 150 s on.
         let (ids, complete_from, asked) = read(25_000, 0).await;
         assert_eq!(ids, (15_000..25_000).collect::<Vec<_>>());
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_more_is_read_than_the_window_needs() {
+    async fn only_needed_pages_are_read() {
         // From 225 s on are 2,500: three pages, the third from 220 s on.
         let (ids, complete_from, asked) = read(25_000, 225_000).await;
         assert_eq!((ids.len(), complete_from, asked), (3_000, 220_001, 3));
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_before_a_recording_is_not_known() {
+    async fn trades_before_a_recording_are_unknown() {
         let mut recorded = Arc::unwrap_or_clone(answer(700, None, TRADE_PAGE));
         recorded.value.first_id = Some(90_000);
         let nothing = |_, _| async { unreachable!("there is no more to be had") };

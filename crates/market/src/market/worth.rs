@@ -51,7 +51,7 @@ mod tests {
     use tribune_binance::testing::ManualClock;
 
     #[test]
-    fn symbols_are_ranked_by_what_their_trades_are_worth() {
+    fn symbols_are_ranked_by_converted_turnover() {
         let now = Moment::now(&ManualClock::at(0));
         // Base, quote, last price, money traded.
         let markets = [

@@ -80,7 +80,7 @@ mod tests {
     use tribune_binance::testing::{price, quantity, trade};
 
     #[test]
-    fn minutes_are_whole_and_in_order() {
+    fn minutes_are_complete_and_ordered() {
         let tape = Tape::new(900_000);
         tape.opened(30_000);
         // Of the first minute only a half was seen.

@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_says_why() {
+    fn missing_figures_have_reasons() {
         Page::example(|page| {
             let panel = table_panel("bands", "", &json!({"value": null, "reason": "the book has no bids"}), page);
             assert_eq!(panel.content, Content::Missing("the book has no bids".to_owned()));

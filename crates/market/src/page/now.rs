@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn longer_candles_are_asked_for_less() {
+    fn longer_candles_are_cached_longer() {
         let secs = |interval| keep(Kind::Klines(interval)).as_secs();
         assert_eq!((secs(Interval::M1), secs(Interval::M5)), (5, 5));
         assert_eq!((secs(Interval::M15), secs(Interval::H1)), (30, 30));

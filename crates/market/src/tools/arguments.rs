@@ -204,7 +204,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_people_write_is_what_the_schema_knows() {
+    fn spellings_become_schema_values() {
         let mut args = json!({
             "symbol": " btcusdt ", "symbols": "eth-usdt, SOLUSDT", "side": "BUY", "interval": "1H",
             "notional": 200_000, "start_time": "2026-11-15T00:00:00Z", "end_time": "2026-11-16",
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_and_lists_may_be_written_as_text() {
+    fn numbers_and_lists_are_accepted_as_text() {
         for (written, meant) in [
             (json!("10"), json!(10)),
             (json!(" 7 "), json!(7)),

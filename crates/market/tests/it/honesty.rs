@@ -13,7 +13,7 @@ use tribune_exchange_sim::{Fault, Limits, Simulation};
 use crate::support::{MarketSettings, PATIENCE, Wire, asked, exchange, id, rest_settings, simulation, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_asked_wrongly_is_explained() {
+async fn wrong_arguments_are_explained() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let market = MarketSettings::of(&exchange).start().ready().await;
     let cases = [
@@ -50,7 +50,7 @@ async fn what_is_asked_wrongly_is_explained() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_exchange_that_is_not_there_is_said_not_to_be_there() {
+async fn unreachable_exchange_is_reported() {
     // Bound but not listening.
     let closed = TcpSocket::new_v4().expect("a socket");
     closed.bind(([127, 0, 0, 1], 0).into()).expect("a port");
@@ -69,7 +69,7 @@ async fn an_exchange_that_is_not_there_is_said_not_to_be_there() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_book_whose_exchange_went_away_is_stale_and_says_so() {
+async fn book_of_lost_exchange_is_stale() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let wire = Wire::to(&exchange).await;
     let mut settings = MarketSettings::at(wire.rest_url(), wire.stream_url());
@@ -116,7 +116,7 @@ async fn a_book_whose_exchange_went_away_is_stale_and_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clocks_that_differ_are_told_and_harm_nothing() {
+async fn clock_skew_is_reported_and_harmless() {
     for (millis, side) in [(30_000, "behind"), (-30_000, "ahead of")] {
         let exchange = exchange(simulation(), Limits::default()).await;
         exchange.faults().set(&Fault::ClockSkew { millis });
@@ -134,7 +134,7 @@ async fn clocks_that_differ_are_told_and_harm_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pause_that_the_exchange_wants_is_kept_and_told() {
+async fn pause_is_kept_and_reported() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let mut settings = MarketSettings::of(&exchange);
     settings.rest.window = Duration::ZERO;
@@ -198,7 +198,7 @@ async fn market_without_trades_has_no_price() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_first_fetch_asks_and_a_later_one_reads_the_live_book() {
+async fn first_fetch_requests_and_later_ones_read_live_book() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let market = MarketSettings::of(&exchange).start().ready().await;
     let first = market.fetch("orderbook:SOLUSDT").await.expect("an answer");
@@ -214,7 +214,7 @@ async fn the_first_fetch_asks_and_a_later_one_reads_the_live_book() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_more_books_are_kept_than_may_be_and_idle_ones_go() {
+async fn book_limit_holds_and_idle_books_are_dropped() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let clock = Arc::new(tribune_core::SystemClock);
     let rest = Rest::new(rest_settings(&exchange), clock.clone()).expect("settings");
@@ -251,7 +251,7 @@ async fn no_more_books_are_kept_than_may_be_and_idle_ones_go() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_citation_shows_what_was_cited_until_it_expires() {
+async fn citation_is_frozen_until_it_expires() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let mut settings = MarketSettings::of(&exchange);
     settings.max_citations = 3;
@@ -302,7 +302,7 @@ async fn a_citation_shows_what_was_cited_until_it_expires() {
 
 /// Without tickers nobody knows what is traded most; they are asked for again, not only with the next list of symbols.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_most_traded_are_tracked_although_their_tickers_failed_at_first() {
+async fn most_traded_are_tracked_after_failed_tickers() {
     let exchange = exchange(simulation(), Limits::default()).await;
     exchange.faults().set(&Fault::FailEndpoint { endpoint: "ticker/24hr".to_owned(), count: 2 });
     let mut settings = MarketSettings::of(&exchange);

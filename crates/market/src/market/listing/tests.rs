@@ -61,7 +61,7 @@ async fn market(symbols: Vec<Value>, tickers: Option<Vec<Value>>) -> (Arc<Market
 }
 
 #[tokio::test]
-async fn a_book_that_was_tracked_before_volumes_were_known_is_ranked_when_they_are() {
+async fn book_tracked_early_is_ranked_later() {
     let (market, said) = market(vec![listed("BTC"), listed("SOL")], None).await;
     until(|| market.feed.lookup("SOLUSDT").is_some()).await;
     let book = market.feed.lookup("SOLUSDT").expect("pinned");
@@ -72,7 +72,7 @@ async fn a_book_that_was_tracked_before_volumes_were_known_is_ranked_when_they_a
 }
 
 #[tokio::test]
-async fn whatever_changes_in_the_listing_is_a_change() {
+async fn listing_changes_raise_the_revision() {
     let (market, said) = market(vec![listed("BTC"), listed("SOL")], Some(Vec::new())).await;
     market.load().await.expect("loaded").expect("tickers");
     let before = market.revision();
@@ -88,7 +88,7 @@ async fn whatever_changes_in_the_listing_is_a_change() {
 }
 
 #[tokio::test]
-async fn a_symbol_that_cannot_be_read_is_not_said_not_to_exist() {
+async fn unreadable_symbol_is_not_reported_missing() {
     let mut odd_rule = listed("1000SATS");
     odd_rule["filters"] = json!([{"filterType": "NOTIONAL", "minNotional": 5, "maxNotional": "9000"}]);
     let mut unreadable = listed("ODD");
