@@ -160,10 +160,7 @@ mod tests {
             }),
         };
         let told = past(54).shortfall(Some(0.1)).expect("a part only");
-        assert_eq!(
-            told,
-            "of 10% of the 1 h only: the exchange has no candles of the rest; the first is of 1970-01-01T00:54:00.000Z"
-        );
+        assert_eq!(told, "based on 10% of the 1 h: the exchange has no candles before 1970-01-01T00:54:00.000Z");
         // A candle at either end may be cut by the window: 58 of 60 are all there are.
         assert_eq!(past(2).shortfall(Some(0.9667)), None);
         assert_eq!(past(0).shortfall(None), None);

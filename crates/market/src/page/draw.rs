@@ -239,7 +239,10 @@ mod tests {
             let titles: Vec<&str> = shown.columns.iter().map(|column| &*column.title).collect();
             assert_eq!(titles, ["Symbol", "Last price (USDT)", "Change (%)", "Share (%)"]);
             let text = |row: usize| -> Vec<&str> { shown.rows[row].iter().map(|cell| &*cell.text).collect() };
-            assert_eq!((text(0), text(1)), (vec!["AAAUSDT", "1.50", "+2.5", "80"], vec!["BBBUSDT", "0.25", "–", "20"]));
+            assert_eq!(
+                (text(0), text(1)),
+                (vec!["AAAUSDT", "1.50", "+2.50", "80.00"], vec!["BBBUSDT", "0.25", "–", "20.00"])
+            );
             assert_eq!(shown.rows[0][0].link.as_deref(), Some("ticker:AAAUSDT"));
             assert_eq!((shown.rows[0][3].share, shown.rows[1][3].share), (Some(1.0), Some(0.25)));
         });

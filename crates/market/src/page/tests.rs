@@ -331,7 +331,8 @@ async fn cited_page_stays_as_it_was() {
     bench.until("the book moves", moved).await;
     assert_eq!(bench.board(&document, true).await, shown, "the record alone is shown");
     let headline = shown.headline.expect("a headline");
-    assert_eq!((&*headline.label, headline.as_of), ("Mid price", fetched.as_of));
+    let millis = |time: Option<Timestamp>| time.map(Timestamp::as_millisecond);
+    assert_eq!((&*headline.label, millis(headline.as_of)), ("Mid price", millis(fetched.as_of)));
     let id = DocumentId::parse("orderbook_l2:BTCUSDT").expect("an id");
     let depth = bench.cited(&id, &cx).await;
     let costs = bench.board(&depth, true).await;

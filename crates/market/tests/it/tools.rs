@@ -221,7 +221,7 @@ async fn checks_have_windows_and_missing_walls_reasons() {
     let opened = found["candles"]["last_open_time"].as_str().expect("a time").to_owned();
     assert_eq!(window("volume_outlier"), format!("the 1m candle from {opened} on"));
     let vanished = window("large_level_vanished_untraded");
-    assert!(vanished.starts_with("the last 300 s, watched without a break for "), "{vanished}");
+    assert!(vanished.starts_with("the last 300 s; the book has been watched for "), "{vanished}");
     assert_eq!(window("quote_rate"), "the last 10 s");
     assert!(found["candles"]["age_ms"].is_u64() && found["candles"]["interval"] == "1m", "{found}");
 

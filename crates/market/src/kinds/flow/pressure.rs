@@ -129,10 +129,7 @@ mod tests {
     fn unwatched_pressure_is_null_with_a_reason() {
         let none = Pressure::of(Beats::default(), 10, 12);
         assert_eq!(none.ofi_base, None);
-        assert_eq!(
-            none.reason.as_deref(),
-            Some("the streams have brought nothing for 12 s: these seconds were not watched")
-        );
+        assert_eq!(none.reason.as_deref(), Some("no stream data for 12 s, so these seconds are missing"));
         let partly = Beats { quoted_seconds: 4, quotes: 28, ofi_units: 150_000_000, ..Beats::default() };
         let told = serde_json::to_value(Pressure::of(partly, 10, 6)).expect("JSON");
         assert_eq!((told["ofi_base"].as_str(), told["window_secs"].as_u64()), (Some("1.5"), Some(4)));

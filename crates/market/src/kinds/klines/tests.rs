@@ -21,7 +21,7 @@ fn unlisted_candles_can_be_requested() {
     assert_eq!(
         newest.sentence(),
         format!(
-            "Figures are of all 1000; the newest {} are listed: for the others ask with end_time {}.",
+            "Figures cover all 1000 candles; the newest {} are listed. Ask with end_time {} for the others.",
             newest.rows,
             first_listed - 1
         )

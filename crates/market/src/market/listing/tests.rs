@@ -102,8 +102,7 @@ async fn unreadable_symbol_is_not_reported_missing() {
     assert_eq!((&told["min_notional"], &told["reason"]), (&Value::Null, &json!(reason)));
     let error = market.symbol("oddusdt").await.expect_err("unreadable");
     assert_eq!(error.kind(), ErrorKind::Unavailable);
-    let said =
-        "ODDUSDT is listed on the exchange, but what it says of it cannot be read (`quoteAsset` is not a string)";
+    let said = "ODDUSDT is listed on the exchange, but its entry cannot be read (`quoteAsset` is not a string)";
     assert!(error.message().starts_with(said), "{error}");
     let error = market.symbol("NONEUSDT").await.expect_err("unknown");
     assert_eq!(error.kind(), ErrorKind::NotFound);

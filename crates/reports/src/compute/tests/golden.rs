@@ -180,7 +180,7 @@ fn walls_and_anomalies_come_from_the_watch() {
     assert!(
         found[0]
             .note
-            .starts_with("value 1, found from 1, over the last 300 s, watched without a break for 7 s; large levels"),
+            .starts_with("value 1, found from 1, over the last 300 s; the book has been watched for 7 s; large levels"),
         "{}",
         found[0].note
     );

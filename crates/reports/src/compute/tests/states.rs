@@ -32,7 +32,7 @@ fn stopped_data_becomes_degraded_then_down() {
     };
     assert_eq!(result(1_000), (0, Ok, None));
     assert_eq!(result(3_999), (2_999, Ok, None));
-    let silent = |seconds| Some(format!("nothing has arrived from the exchange for {seconds} s"));
+    let silent = |seconds| Some(format!("no data from the exchange for {seconds} s"));
     assert_eq!(result(4_000), (3_000, Degraded, silent("3.0")));
     assert_eq!(result(6_000), (5_000, Down, silent("5.0")));
     // The figures of the last book stand, and say how old they are.
@@ -93,7 +93,7 @@ fn crossed_book_has_no_figures() {
     let report = scene.report(0);
     assert_eq!((report.best_bid, report.best_ask, report.depth), (None, None, None));
     let reason = report.sections.book.reason.expect("a reason");
-    assert!(reason.starts_with("the best bid 5 is not below the best ask 5"), "{reason}");
+    assert!(reason.starts_with("the book is crossed (best bid 5, best ask 5)"), "{reason}");
 }
 
 #[test]
