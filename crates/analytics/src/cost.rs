@@ -2,15 +2,14 @@
 
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
+use serde::Serialize;
 
 use super::figure::{Standing, Unavailable, bps, derived_price, quotient, rounded_bps};
 use super::quotes::Touch;
 use tribune_binance::book::{Depth, Level};
 use tribune_binance::number::{Notional, PLACES, Price, Quantity};
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Action {
     Buy,
@@ -24,7 +23,7 @@ pub enum Size {
     Base(Quantity),
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Cost {
     pub side: Action,
     /// Whether the known levels suffice. If not, and `complete` is false, there may be more: it is not known.
@@ -33,11 +32,11 @@ pub struct Cost {
     #[schemars(with = "String")]
     pub filled_base: Decimal,
     pub filled_quote: Notional,
-    /// What is left of a size in the base asset.
+    /// Unfilled part of a size in the base asset.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     pub unfilled_base: Option<Quantity>,
-    /// What is left of a size in the quote asset.
+    /// Unfilled part of a size in the quote asset.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(skip)]
     pub unfilled_quote: Option<Notional>,
@@ -66,7 +65,7 @@ pub struct Cost {
     #[schemars(skip)]
     pub fees_included: bool,
     pub standing: Standing,
-    pub note: Cow<'static, str>,
+    pub note: &'static str,
 }
 
 /// Walks the side that the trade would take from, best level first.
@@ -205,9 +204,9 @@ impl Walk {
             complete,
             fees_included: false,
             standing: Standing::Sound,
-            note: Cow::Borrowed(match (filled, complete) {
+            note: match (filled, complete) {
                 (true, true) => {
-                    "slippage is vwap against mid; no fees; hidden orders and what others do meanwhile are not known"
+                    "slippage is vwap against mid, without fees, hidden orders and changes of the book meanwhile"
                 }
                 (true, false) => {
                     "the book is not known this far: levels may be missing, the true cost may be lower; no fees"
@@ -217,7 +216,7 @@ impl Walk {
                     "the book is not known this far: at least this much is there, and whether the rest would be \
                      filled is not known; the cost is of the known part, and of all of it would be higher; no fees"
                 }
-            }),
+            },
         })
     }
 
@@ -272,7 +271,7 @@ mod tests {
         assert!(cost.complete, "all of the book is known");
         let json = serde_json::to_value(&cost).expect("json");
         assert_eq!(json["unfilled_quote"], "695");
-        assert_eq!(json["reason"], "the whole book holds less than was asked for");
+        assert_eq!(json["reason"], "the whole book holds less than the size asked for");
         assert!(json.get("unfilled_base").is_none());
     }
 
@@ -315,8 +314,8 @@ mod tests {
         assert_eq!(sold.reason, Some(Unavailable::NoAsks));
         let bought = cost(&depth(&[], &[("2", "1")]), Action::Buy, Size::Base(quantity("1"))).expect("cost");
         assert_eq!((bought.vwap, bought.reason), (Decimal::TWO, Some(Unavailable::NoBids)));
-        let nobody = cost(&depth(&[], &[]), Action::Sell, Size::Base(quantity("1")));
-        assert_eq!(nobody, Err(Unavailable::NoBids));
+        let empty = cost(&depth(&[], &[]), Action::Sell, Size::Base(quantity("1")));
+        assert_eq!(empty, Err(Unavailable::NoBids));
     }
 
     proptest! {

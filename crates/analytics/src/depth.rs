@@ -1,8 +1,7 @@
 //! Depth near the price, and its imbalance.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
+use serde::Serialize;
 
 use super::figure::{self, Standing, Unavailable, quotient, rounded};
 use super::quotes::Touch;
@@ -13,7 +12,7 @@ use tribune_binance::number::{Notional, Price, Quantity};
 pub const BANDS_BPS: [u32; 4] = [10, 25, 50, 100];
 
 /// Sizes of the best levels of both sides.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TopImbalance {
     pub levels_asked: usize,
     pub bid_levels_used: usize,
@@ -27,7 +26,7 @@ pub struct TopImbalance {
     /// False if a level between these may be missing.
     pub complete: bool,
     pub standing: Standing,
-    pub note: Cow<'static, str>,
+    pub note: &'static str,
 }
 
 /// Over the best `levels` of each side, in the base asset.
@@ -49,7 +48,7 @@ pub fn top_imbalance(depth: &Depth, levels: usize) -> Result<TopImbalance, Unava
         bid_ask_ratio: quotient(bid, ask).and_then(rounded),
         complete: bids.complete && asks.complete,
         standing: Standing::Sound,
-        note: "short-lived: resting orders come and go many times a second".into(),
+        note: "short-lived: resting orders come and go many times a second",
     })
 }
 
@@ -78,7 +77,7 @@ impl Top {
 }
 
 /// What rests within a distance of the mid, in the quote asset.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Band {
     /// Half its width: it goes this far above and below the mid.
     pub distance_bps: u32,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use rust_decimal::prelude::ToPrimitive;
 use rust_decimal::{Decimal, RoundingStrategy};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use tribune_binance::model::{Aggressor, Millis};
 use tribune_binance::number::{Notional, Price};
@@ -18,7 +18,7 @@ pub const PRICE_PLACES: u32 = 10;
 const PRICE_DIGITS: u32 = 5;
 
 /// How far a figure can be trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// Arithmetic on what the exchange said.
@@ -84,27 +84,27 @@ pub enum Unavailable {
     NoBids,
     #[error("the book has no asks")]
     NoAsks,
-    #[error("the best bid {bid} is not below the best ask {ask}: the book is wrong until it is fetched again")]
+    #[error("the book is crossed (best bid {bid}, best ask {ask}) until it is fetched again")]
     Crossed { bid: Price, ask: Price },
     #[error("a price is not above zero")]
     BadPrice,
     #[error("the numbers are too large to count exactly")]
     TooLarge,
-    #[error("nothing was asked for: give a size above zero")]
+    #[error("the size must be above zero")]
     NothingAsked,
     #[error("no level lies in the band")]
     EmptyBand,
     #[error("the band reaches beyond the known part of the book")]
     BeyondReach,
-    #[error("the whole book holds less than was asked for")]
+    #[error("the whole book holds less than the size asked for")]
     TooSmallBook,
-    #[error("the known levels hold less than was asked for; what lies beyond them is not known")]
+    #[error("the known levels hold less than the size asked for; deeper levels are not known")]
     BeyondKnownLevels,
     #[error("no trades in the window")]
     NoTrades,
     #[error("{have} {what}, {need} needed")]
     TooFew { what: &'static str, have: usize, need: usize },
-    #[error("all samples are alike")]
+    #[error("all samples are equal")]
     NoVariation,
     #[error("the rows would be more than {most}: give a larger tick_size")]
     TooManyRows { most: usize },
@@ -118,9 +118,6 @@ pub enum Unavailable {
     TooLittleWeight { have_pct: u32, need_pct: u32 },
     #[error("{0} is not known")]
     Unknown(&'static str),
-    /// As an earlier answer said it.
-    #[error("{0}")]
-    Recorded(String),
 }
 
 impl Unavailable {
@@ -132,12 +129,6 @@ impl Unavailable {
 impl Serialize for Unavailable {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
-    }
-}
-
-impl<'de> Deserialize<'de> for Unavailable {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(Self::Recorded)
     }
 }
 
@@ -156,7 +147,7 @@ impl JsonSchema for Unavailable {
 }
 
 /// From after `start_ms` to `end_ms` inclusive, so that consecutive windows do not overlap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Window {
     pub start_ms: Millis,
     pub end_ms: Millis,

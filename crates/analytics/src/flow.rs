@@ -2,8 +2,7 @@
 
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
+use serde::Serialize;
 
 use super::figure::{self, Standing, Unavailable, Window, derived_price, rounded};
 use tribune_binance::model::{Aggressor, Millis, Trade};
@@ -12,7 +11,7 @@ use tribune_binance::number::{Notional, Price, Quantity};
 /// The window of `orders_per_sec`.
 pub const RATE_SECS: u32 = 10;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LargestTrade {
     pub price: Price,
     pub quantity_base: Quantity,
@@ -26,7 +25,7 @@ pub(crate) fn trade_count(trade: &Trade) -> Option<u64> {
     trade.last_id.checked_sub(trade.first_id)?.checked_add(1)
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TradeFlow {
     #[serde(flatten)]
     pub window: Window,
@@ -67,7 +66,7 @@ pub struct TradeFlow {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Unavailable>,
     pub standing: Standing,
-    pub note: Cow<'static, str>,
+    pub note: &'static str,
 }
 
 /// Takes trades in order of time. Trades outside the window only reveal missing ids and count for the rate of the last ten
@@ -125,7 +124,7 @@ impl TradeFlow {
             complete: false,
             reason: None,
             standing: Standing::Exact,
-            note: "buy and sell are who crossed the spread; every trade has both a buyer and a seller".into(),
+            note: "buy and sell are who crossed the spread; every trade has both a buyer and a seller",
         }
     }
 
@@ -280,7 +279,7 @@ mod tests {
             prop_assert_eq!(whole.trades, first.trades + second.trades);
             prop_assert_eq!(Some(whole.cvd_base), first.cvd_base.checked_add(second.cvd_base));
             prop_assert!(whole.complete && whole.cvd_low_base <= whole.cvd_base && whole.cvd_base <= whole.cvd_high_base);
-            prop_assert_eq!(whole.trades, trades.iter().map(Trade::count).sum::<u64>());
+            prop_assert_eq!(whole.trades, trades.iter().filter_map(trade_count).sum::<u64>());
             prop_assert!(whole.buy_volume_base >= quantity("0"));
         }
     }

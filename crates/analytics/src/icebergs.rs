@@ -1,10 +1,9 @@
 //! Prices at which far more was traded than was ever displayed.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::figure::{BookSide, Standing, quotient, rounded};
 use super::quotes::Touch;
@@ -21,7 +20,7 @@ pub const MIN_TIMES_DISPLAYED: u32 = 5;
 /// How often the level must have been refilled after a trade.
 pub const MIN_REFILLS: u32 = 3;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct IcebergHint {
     pub side: BookSide,
     pub price: Price,
@@ -33,12 +32,12 @@ pub struct IcebergHint {
     pub watched_ms: Millis,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct IcebergHints {
     pub hints: Vec<IcebergHint>,
     pub prices_watched: usize,
     pub standing: Standing,
-    pub note: Cow<'static, str>,
+    pub note: &'static str,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -106,7 +105,7 @@ impl IcebergTracker {
             hints: hints.collect(),
             prices_watched: self.shown.len(),
             standing: Standing::Hint,
-            note: "weak: several people who renew their orders look the same as one hidden order".into(),
+            note: "weak: several people who renew their orders look the same as one hidden order",
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Price impact: how much trading moves the price.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
+use serde::Serialize;
 
 use super::figure::{Standing, Unavailable, significant};
 use tribune_binance::model::{Aggressor, Candle, Interval, Millis, Trade};
@@ -10,9 +9,9 @@ use tribune_binance::model::{Aggressor, Candle, Interval, Millis, Trade};
 /// The fewest samples that make a slope.
 pub const MIN_SAMPLES: usize = 20;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Amihud {
-    pub sampling: Cow<'static, str>,
+    pub sampling: &'static str,
     /// Candles with a return and with volume.
     pub samples: usize,
     /// Candles without volume, which have no such figure.
@@ -45,7 +44,7 @@ pub fn amihud(candles: &[Candle], interval: Interval) -> Result<Amihud, Unavaila
         return Err(Unavailable::too_few("samples", samples, MIN_SAMPLES));
     }
     Ok(Amihud {
-        sampling: interval.as_str().into(),
+        sampling: interval.as_str(),
         samples,
         skipped_without_volume: skipped,
         amihud_pct_per_million_quote: significant(sum / samples as f64 * 100.0 * 1e6),
@@ -83,7 +82,7 @@ pub fn impact_samples<'a>(mids: &[(Millis, f64)], trades: impl IntoIterator<Item
     stretches.collect()
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct KyleLambda {
     pub samples: usize,
     /// How much the mid moved, in the quote asset, for each unit of the base asset bought more than sold.
@@ -91,7 +90,7 @@ pub struct KyleLambda {
     /// The share of the mid's changes that the line explains.
     pub r_squared: Option<f64>,
     pub standing: Standing,
-    pub note: Cow<'static, str>,
+    pub note: &'static str,
 }
 
 /// The slope of Δmid on signed volume, by least squares with an intercept.
@@ -119,7 +118,7 @@ pub fn kyle_lambda(samples: &[ImpactSample]) -> Result<KyleLambda, Unavailable> 
         lambda_quote_per_base: significant(both / volumes),
         r_squared: significant((both * both / (volumes * changes)).min(1.0)),
         standing: Standing::Sound,
-        note: "an average over the samples; a low r_squared means the line says little".into(),
+        note: "an average over the samples; a low r_squared means the line says little",
     })
 }
 
@@ -171,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_moving_has_no_slope() {
+    fn unchanged_price_has_no_slope() {
         let still = [ImpactSample { mid_change: 0.0, signed_volume_base: 1.0 }; 30];
         assert_eq!(kyle_lambda(&still), Err(Unavailable::NoVariation));
         assert!(kyle_lambda(&still[..5]).is_err());

@@ -2,8 +2,7 @@
 
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
+use serde::Serialize;
 
 use super::figure::{self, Standing, Unavailable, bps, derived_price, quotient, rounded_bps};
 use tribune_binance::book::{Depth, Level};
@@ -74,7 +73,7 @@ impl Touch {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Quote {
     pub price: Price,
     pub quantity_base: Quantity,
@@ -86,7 +85,7 @@ impl From<Level> for Quote {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Quotes {
     pub best_bid: Option<Quote>,
     pub best_ask: Option<Quote>,
@@ -105,7 +104,7 @@ pub struct Quotes {
     pub standing: Standing,
     pub microprice_standing: Standing,
     pub imbalance_standing: Standing,
-    pub note: Cow<'static, str>,
+    pub note: &'static str,
 }
 
 /// With one empty side the other is still reported; a crossed or locked book has no figures.
@@ -128,7 +127,7 @@ pub fn quotes(depth: &Depth) -> Result<Quotes, Unavailable> {
         standing: Standing::Exact,
         microprice_standing: Standing::Sound,
         imbalance_standing: Standing::Sound,
-        note: "best-level sizes change many times a second; imbalance is short-lived".into(),
+        note: "best-level sizes change many times a second; imbalance is short-lived",
     })
 }
 

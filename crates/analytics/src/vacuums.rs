@@ -1,8 +1,7 @@
 //! Price ranges in which little was traded.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
+use serde::Serialize;
 
 use super::figure::{Severity, Standing, Unavailable, Window, quotient, rounded};
 use super::profile::{Histogram, ProfileBasis};
@@ -13,7 +12,7 @@ pub const DEFAULT_THRESHOLD_PCT: u32 = 10;
 /// Fewer rows with volume have no meaningful median.
 pub const MIN_POPULATED_ROWS: usize = 5;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Vacuum {
     pub from: Price,
     pub to: Price,
@@ -25,7 +24,7 @@ pub struct Vacuum {
     pub severity: Severity,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Vacuums {
     pub basis: ProfileBasis,
     #[serde(flatten)]
@@ -40,7 +39,7 @@ pub struct Vacuums {
     /// Lowest price first.
     pub vacuums: Vec<Vacuum>,
     pub standing: Standing,
-    pub note: Cow<'static, str>,
+    pub note: &'static str,
 }
 
 /// Adjacent rows below the threshold, with rows above it on both sides. The median is that of the rows with volume.
@@ -70,12 +69,12 @@ pub fn vacuums(histogram: &Histogram, threshold_pct: u32) -> Result<Vacuums, Una
             .collect::<Option<_>>()
             .ok_or(Unavailable::TooLarge)?,
         standing: Standing::Descriptive,
-        note: Cow::Borrowed(match histogram.basis {
+        note: match histogram.basis {
             ProfileBasis::Trades => "little was traded there in the past; nothing follows for the future",
             ProfileBasis::Candles => {
                 "little was traded there in the past; candles spread their volume, so that small vacuums are hidden"
             }
-        }),
+        },
     })
 }
 

@@ -2,8 +2,7 @@
 
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
+use serde::Serialize;
 
 use super::figure::{Standing, Unavailable, derived_price, rounded, significant};
 use tribune_binance::model::{Candle, Interval, Millis};
@@ -14,10 +13,10 @@ const YEAR_MS: f64 = 365.0 * 86_400_000.0;
 /// The fewest returns that make an estimate.
 pub const MIN_RETURNS: usize = 10;
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RealisedVolatility {
     /// How far apart the prices are taken.
-    pub sampling: Cow<'static, str>,
+    pub sampling: &'static str,
     pub returns: usize,
     /// From the first close to the last.
     pub start_ms: Millis,
@@ -26,7 +25,7 @@ pub struct RealisedVolatility {
     pub realised_pct: Option<f64>,
     /// The same scaled to a year by the square root of time.
     pub annualised_pct: Option<f64>,
-    pub annualisation: Cow<'static, str>,
+    pub annualisation: &'static str,
     /// Whether no candle was missing between the first and the last.
     pub complete: bool,
     pub standing: Standing,
@@ -46,13 +45,13 @@ pub fn realised(candles: &[Candle], interval: Interval) -> Result<RealisedVolati
     let elapsed = last.close_time.saturating_sub(first.close_time);
     let yearly = (elapsed > 0).then(|| variance * YEAR_MS / elapsed as f64);
     Ok(RealisedVolatility {
-        sampling: interval.as_str().into(),
+        sampling: interval.as_str(),
         returns,
         start_ms: first.close_time,
         end_ms: last.close_time,
         realised_pct: significant(variance.sqrt() * 100.0),
         annualised_pct: yearly.and_then(|variance| significant(variance.sqrt() * 100.0)),
-        annualisation: "square root of 365 days over the time elapsed".into(),
+        annualisation: "square root of 365 days over the time elapsed",
         complete: follow_one_another(candles),
         standing: Standing::Sound,
     })
@@ -71,10 +70,10 @@ pub fn true_range(before: Price, candle: &Candle) -> Decimal {
     high - low
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Atr {
     pub period: usize,
-    pub sampling: Cow<'static, str>,
+    pub sampling: &'static str,
     /// A candle without the close before it has no true range: one fewer than candles.
     pub true_ranges: usize,
     #[schemars(with = "String")]
@@ -85,7 +84,7 @@ pub struct Atr {
     pub last_true_range: Decimal,
     pub complete: bool,
     pub standing: Standing,
-    pub note: Cow<'static, str>,
+    pub note: &'static str,
 }
 
 /// Wilder's average true range: the simple mean of the first `period` true ranges, from there on
@@ -102,14 +101,14 @@ pub fn atr(candles: &[Candle], interval: Interval, period: usize) -> Result<Atr,
     let percent = atr.checked_div(last_candle.close.decimal());
     Ok(Atr {
         period,
-        sampling: interval.as_str().into(),
+        sampling: interval.as_str(),
         true_ranges: ranges.len(),
         atr: derived_price(atr),
         atr_pct: percent.and_then(|share| rounded(share.checked_mul(Decimal::ONE_HUNDRED)?)),
         last_true_range: last.normalize(),
         complete: follow_one_another(candles),
         standing: Standing::Sound,
-        note: "wilder's smoothing, seeded with the simple mean of the first true ranges".into(),
+        note: "wilder's smoothing, seeded with the simple mean of the first true ranges",
     })
 }
 

@@ -1,6 +1,6 @@
 //! Observes one book once a second: walls, icebergs, and the usual values of its figures.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use crate::Unavailable;
 use crate::anomalies::{
@@ -24,7 +24,7 @@ const SAMPLE_SECS: u64 = OBSERVED_SECS;
 /// Vanished levels are listed for this long.
 const NEWS_MS: Millis = 5 * 60 * 1000;
 /// Iceberg hints that an answer lists.
-const MOST_TOLD: usize = 10;
+const MOST_LISTED: usize = 10;
 /// Why a book that has just been opened cannot be compared.
 const UNWATCHED: Unavailable = Unavailable::TooShort { need_secs: SAMPLE_SECS as u32 };
 /// A wall is worth at least this part of a day's turnover.
@@ -94,7 +94,7 @@ impl Observer for Watch {
 
 impl Watch {
     fn with<T>(&self, look: impl FnOnce(&mut Watching) -> T) -> T {
-        look(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
+        look(&mut self.inner.lock())
     }
 
     /// The walls of the last observation.
@@ -136,7 +136,7 @@ impl Watch {
             ];
             checks.extend(more);
             Anomalies {
-                icebergs: hints.hints.into_iter().take(MOST_TOLD).collect(),
+                icebergs: hints.hints.into_iter().take(MOST_LISTED).collect(),
                 vanished_untraded: walls.vanished_since(since).cloned().collect(),
                 ..Anomalies::from(checks)
             }
@@ -147,9 +147,8 @@ impl Watch {
 impl Watching {
     /// The trades since the last observation.
     fn trades_since(&self, tape: &Tape) -> Vec<Trade> {
-        let mut trades = tape.since(self.last_look).trades;
-        trades.retain(|trade| trade.last_id > self.last_trade);
-        trades
+        let recent = tape.recent(self.last_look);
+        recent.trades().filter(|trade| trade.last_id > self.last_trade).copied().collect()
     }
 
     fn look(&mut self, view: &BookView, tape: &Tape, beats: Beats, time: Millis) {
@@ -174,13 +173,13 @@ impl Watching {
     }
 }
 
-/// Of which time the news are, of a book that has been watched for so long without a break.
+/// The window of the vanished levels, if the book has been watched that long.
 fn news(watched_ms: Millis) -> String {
     let window = format!("the last {} s", NEWS_MS / 1_000);
     if watched_ms >= NEWS_MS {
         window
     } else {
-        format!("{window}, watched without a break for {} s", watched_ms / 1_000)
+        format!("{window}; the book has been watched for {} s", watched_ms / 1_000)
     }
 }
 

@@ -39,13 +39,6 @@ pub struct Trade {
     pub last_id: u64,
 }
 
-impl Trade {
-    /// The number of trades in the aggregate.
-    pub const fn count(&self) -> u64 {
-        self.last_id.saturating_sub(self.first_id) + 1
-    }
-}
-
 /// One candle, as the exchange's klines have it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Candle {

@@ -112,11 +112,47 @@ fn exact(mut units: i128, mut scale: u32) -> Decimal {
     }
 }
 
+/// What [`Decimal`] prints, several times faster: answers are mostly numbers, and `Decimal` divides 96 bits for each digit.
+fn print(units: i128, mut places: u32, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let Ok(mut rest) = u64::try_from(units) else {
+        return print_large(units, places as usize, f);
+    };
+    while places > 0 && rest.is_multiple_of(10) {
+        rest /= 10;
+        places -= 1;
+    }
+    // From the last digit on; 20 digits, the point and the digit before it fit.
+    let mut text = [0; 24];
+    let (mut at, mut digits) = (text.len(), 0);
+    while rest > 0 || digits <= places {
+        if digits == places && places > 0 {
+            at -= 1;
+            text[at] = b'.';
+        }
+        at -= 1;
+        text[at] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        digits += 1;
+    }
+    f.write_str(std::str::from_utf8(&text[at..]).unwrap_or_default())
+}
+
+/// The same for more than 64 bits, or below zero.
+fn print_large(units: i128, places: usize, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let digits = format!("{:0>width$}", units.unsigned_abs(), width = places + 1);
+    let (whole, fraction) = digits.split_at(digits.len() - places);
+    let fraction = fraction.trim_end_matches('0');
+    let (sign, point) = (if units < 0 { "-" } else { "" }, if fraction.is_empty() { "" } else { "." });
+    write!(f, "{sign}{whole}{point}{fraction}")
+}
+
 /// A decimal text, also of one below zero, as an integer of 10^-places.
 fn written_units(text: &str, places: u32) -> Option<i128> {
-    let decimal = Decimal::from_str_exact(text).ok()?;
-    let missing = places.checked_sub(decimal.scale())?;
-    decimal.mantissa().checked_mul(10i128.checked_pow(missing)?)
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let missing = places.checked_sub(u32::try_from(fraction.len()).ok()?)?;
+    let units: i128 = [whole, fraction].concat().parse().ok()?;
+    units.checked_mul(10i128.checked_pow(missing)?)
 }
 
 /// What the three have in common: an integer in units, printed and written as a decimal.
@@ -165,7 +201,7 @@ macro_rules! number_in_units {
 
         impl fmt::Display for $kind {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                self.decimal().fmt(f)
+                print(self.0 as i128, $places, f)
             }
         }
 
@@ -248,13 +284,25 @@ mod tests {
         }
 
         #[test]
+        fn numbers_are_printed_as_decimals_are(units in any::<u64>(), less in 0..200_u64) {
+            for units in [units, less, less * 100_000_000, u64::MAX] {
+                let quantity = Quantity::from_units(units.into());
+                prop_assert_eq!(quantity.to_string(), quantity.decimal().to_string());
+                let money = Notional::from_units(units.into());
+                prop_assert_eq!(money.to_string(), money.decimal().to_string());
+            }
+        }
+
+        #[test]
         fn json_round_trips(units in i64::MIN + 1..i64::MAX) {
             fn round_trip<T: Serialize + for<'de> Deserialize<'de>>(value: &T) -> T {
                 let json = serde_json::to_string(value).expect("JSON");
                 serde_json::from_str(&json).expect("a number")
             }
-            let quantity = Quantity::from_units(i128::from(units));
-            prop_assert_eq!(round_trip(&quantity), quantity);
+            for units in [i128::from(units), i128::from(units) << 63, i128::MAX] {
+                let quantity = Quantity::from_units(units);
+                prop_assert_eq!(round_trip(&quantity), quantity);
+            }
             let money = Notional::from_units(i128::from(units) * 1000);
             prop_assert_eq!(round_trip(&money), money);
             let price = Price::from_units(units);

@@ -1,7 +1,9 @@
 //! The last minutes of trades of one symbol.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::model::{Millis, Trade};
 
@@ -26,14 +28,6 @@ struct Inner {
     complete_from: Option<Millis>,
     /// Single trades come: their aggregates would be counted twice.
     has_singles: bool,
-}
-
-/// What a tape holds of a window.
-#[derive(Debug, Clone, Default)]
-pub struct Window {
-    pub trades: Vec<Trade>,
-    /// Trades from this time on are all here; `None` if nothing is known.
-    pub complete_from: Option<Millis>,
 }
 
 /// Trades since a time, in the parts that a tape has them in: sealed parts are shared, not copied.
@@ -63,13 +57,13 @@ impl Tape {
 
     /// The stream was (re)opened at this time of the exchange: what was before may have holes.
     pub fn opened(&self, time: Millis) {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         *inner = Inner { complete_from: Some(time), has_singles: inner.has_singles, ..Inner::default() };
     }
 
     /// Adds a trade and returns whether it was new. Aggregates count only where single trades do not come.
     pub fn push(&self, trade: Trade, aggregate: bool) -> bool {
-        let mut inner = self.lock();
+        let mut inner = self.inner.lock();
         if !aggregate && !inner.has_singles {
             *inner = Inner {
                 has_singles: true,
@@ -95,15 +89,9 @@ impl Tape {
         true
     }
 
-    /// Trades since a time, oldest first.
-    pub fn since(&self, from: Millis) -> Window {
-        let recent = self.recent(from);
-        Window { trades: recent.trades().copied().collect(), complete_from: recent.complete_from }
-    }
-
-    /// The same without copying each trade. Parts are in order of time, so the search ends at the first old one.
+    /// Trades since a time, without copying those of sealed parts. Parts are in order of time, so the search ends at the first old one.
     pub fn recent(&self, from: Millis) -> Recent {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         let parts = inner.sealed.iter().rev().take_while(|part| last_time(part) >= from);
         let mut sealed: Vec<_> = parts.cloned().collect();
         sealed.reverse();
@@ -112,17 +100,13 @@ impl Tape {
 
     /// Trades from this time on are all here; `None` if nothing is known.
     pub fn complete_from(&self) -> Option<Millis> {
-        self.lock().complete_from
+        self.inner.lock().complete_from
     }
 
     pub fn last(&self) -> Option<Trade> {
-        let inner = self.lock();
+        let inner = self.inner.lock();
         let sealed = || inner.sealed.back().and_then(|part| part.last());
         inner.open.last().or_else(sealed).copied()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -165,13 +149,13 @@ mod tests {
             assert!(tape.push(trade(id, 1_000 + id as i64), false));
             assert!(!tape.push(trade(id, 1_000 + id as i64), false), "a copy");
         }
-        let window = tape.since(1_500);
-        assert_eq!((window.trades.len(), window.complete_from), (500, Some(1_000)));
-        assert_eq!(window.trades[0].first_id, 500);
+        let recent = tape.recent(1_500);
+        assert_eq!((recent.trades().count(), recent.complete_from), (500, Some(1_000)));
+        assert_eq!(recent.trades().next().map(|trade| trade.first_id), Some(500));
 
         // One is missing: what came before it is not whole.
         tape.push(trade(1_001, 2_500), false);
-        assert_eq!(tape.since(0).complete_from, Some(2_500));
+        assert_eq!(tape.complete_from(), Some(2_500));
         assert_eq!(tape.last().map(|trade| trade.last_id), Some(1_001));
     }
 
@@ -183,8 +167,8 @@ mod tests {
         assert!(tape.push(trade(6, 20), false));
         assert!(!tape.push(trade(7, 30), true));
         assert!(tape.push(trade(7, 30), false));
-        let window = tape.since(0);
-        assert_eq!((window.trades.len(), window.complete_from), (2, Some(20)));
+        let recent = tape.recent(0);
+        assert_eq!((recent.trades().count(), recent.complete_from), (2, Some(20)));
     }
 
     #[test]
@@ -194,8 +178,8 @@ mod tests {
         for id in 0..2_000 {
             tape.push(trade(id, id as i64), false);
         }
-        let window = tape.since(0);
-        assert!(window.trades.len() < 900, "{}", window.trades.len());
-        assert!(window.complete_from.expect("known") > 1_000);
+        let recent = tape.recent(0);
+        assert!(recent.trades().count() < 900, "{}", recent.trades().count());
+        assert!(recent.complete_from.expect("known") > 1_000);
     }
 }

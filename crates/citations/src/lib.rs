@@ -4,7 +4,7 @@
 //! when there are more than `most`. What anonymous callers cite has a small [`Pool`] of its own, so that they cannot push
 //! out the records of users.
 //!
-//! - `token`: the name of a record; `record`: a document as a record
+//! - `token`: the name of a record; [`record()`] and [`document()`]: a document as a record, and back
 //! - [`Citations`]: all records of a folder, blocking; [`records`]: the same for async code
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
@@ -24,6 +24,7 @@ use jiff::Timestamp;
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 use tribune_core::{CallContext, Cited, Clock, DocumentId, Error, Principal, Result};
 
+pub use record::{document, record};
 use token::Token;
 
 const SCHEMA: &str = "
@@ -161,7 +162,7 @@ impl Citations {
             // Older than all records: it was dropped for newer ones.
             return Ok(if found.is_before_all { expired } else { Cited::Unknown });
         };
-        let document = record::read(&record).map_err(|error| damaged().caused_by(error))?;
+        let document = record::document(&record).map_err(|error| damaged().caused_by(error))?;
         if document.id != *id {
             return Ok(Cited::Unknown);
         }

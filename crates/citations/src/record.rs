@@ -3,13 +3,32 @@
 use std::ops::Range;
 
 use jiff::Timestamp;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize};
 use tribune_core::{Document, DocumentId, Error, JsonObject, Result};
 
 /// Longest record.
 pub(super) const MAX_RECORD_BYTES: usize = 4 * 1024 * 1024;
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
+struct Written<'a, V> {
+    id: &'a DocumentId,
+    title: &'a str,
+    text: &'a str,
+    url: Option<&'a str>,
+    as_of: Option<Timestamp>,
+    metadata: Metadata<'a, V>,
+    passages: Vec<(usize, usize)>,
+}
+
+#[derive(Serialize)]
+struct Metadata<'a, V> {
+    #[serde(flatten)]
+    fields: &'a JsonObject,
+    #[serde(flatten)]
+    values: Option<V>,
+}
+
+#[derive(Deserialize)]
 #[serde(remote = "Document")]
 struct Stored {
     id: DocumentId,
@@ -18,16 +37,8 @@ struct Stored {
     url: Option<String>,
     as_of: Option<Timestamp>,
     metadata: JsonObject,
-    #[serde(serialize_with = "pairs", deserialize_with = "ranges")]
+    #[serde(deserialize_with = "ranges")]
     passages: Vec<Range<usize>>,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(transparent)]
-struct Record(#[serde(with = "Stored")] Document);
-
-fn pairs<S: Serializer>(ranges: &[Range<usize>], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(ranges.iter().map(|range| (range.start, range.end)))
 }
 
 fn ranges<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Range<usize>>, D::Error> {
@@ -35,8 +46,18 @@ fn ranges<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Range<usize>
     Ok(pairs.into_iter().map(|(start, end)| start..end).collect())
 }
 
-pub(super) fn written(document: Document) -> Result<String> {
-    let record = serde_json::to_string(&Record(document))
+/// A document as it is stored. `values` has fields of its metadata that only its page needs.
+pub fn record<V: Serialize>(document: &Document, values: Option<V>) -> Result<String> {
+    let written = Written {
+        id: &document.id,
+        title: &document.title,
+        text: &document.text,
+        url: document.url.as_deref(),
+        as_of: document.as_of,
+        metadata: Metadata { fields: &document.metadata, values },
+        passages: document.passages.iter().map(|range| (range.start, range.end)).collect(),
+    };
+    let record = serde_json::to_string(&written)
         .map_err(|error| Error::internal("the document cannot be written as JSON").caused_by(error))?;
     if record.len() > MAX_RECORD_BYTES {
         return Err(Error::invalid_argument(format!(
@@ -47,8 +68,9 @@ pub(super) fn written(document: Document) -> Result<String> {
     Ok(record)
 }
 
-pub(super) fn read(record: &str) -> serde_json::Result<Document> {
-    let Record(mut document) = serde_json::from_str(record)?;
+/// The document of a record.
+pub fn document(record: &str) -> serde_json::Result<Document> {
+    let mut document = Stored::deserialize(&mut serde_json::Deserializer::from_str(record))?;
     let text = &document.text;
     document.passages.retain(|range| text.get(range.clone()).is_some());
     Ok(document)

@@ -1,17 +1,14 @@
 //! Citing from async code: a document is stored as it is, and its permalink leads back to that.
 
 use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hasher};
-use std::io;
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
 use tokio::sync::Semaphore;
 use tribune_config::Environment;
-use tribune_core::{Cited, Document, DocumentId, Error, Links, Result};
+use tribune_core::{Cited, DocumentId, Error, Links, Result};
 
-use crate::record::written;
 use crate::token::Token;
 use crate::{Citations, Limits, Pool};
 
@@ -33,11 +30,10 @@ pub struct Fingerprint {
 
 impl Fingerprint {
     /// `content` is what differs when the document does.
-    pub fn new(id: &DocumentId, content: &impl Serialize) -> Self {
-        let mut hash = Hash(DefaultHasher::new());
-        // What cannot be written as JSON cannot be stored either, which the record then says.
-        let _ = serde_json::to_writer(&mut hash, content);
-        Self { id: id.clone(), content: hash.0.finish() }
+    pub fn new(id: &DocumentId, content: impl Hash) -> Self {
+        let mut hasher = DefaultHasher::new();
+        content.hash(&mut hasher);
+        Self { id: id.clone(), content: hasher.finish() }
     }
 }
 
@@ -83,23 +79,26 @@ impl Records {
         Self { store, links }
     }
 
-    /// Stores a document and returns its permalink. `document` is only called if no record has the same fingerprint.
-    pub async fn cite(&self, pool: Pool, fingerprint: Fingerprint, document: impl FnOnce() -> Document) -> String {
-        let mut document = Some(document);
-        let made = |_| document.take().map(|document| document());
+    /// Stores a document and returns its permalink. `record` is only called if no record has the same fingerprint.
+    pub async fn cite(
+        &self,
+        pool: Pool,
+        fingerprint: Fingerprint,
+        mut record: impl FnMut() -> Result<String>,
+    ) -> String {
         // One document has one address.
-        self.cite_all(pool, vec![fingerprint], made).await.remove(0)
+        self.cite_all(pool, vec![fingerprint], |_| record()).await.remove(0)
     }
 
-    /// The same for several documents at once; `document` gets the place in the list.
+    /// The same for several documents at once; `record` gets the place in the list.
     pub async fn cite_all(
         &self,
         pool: Pool,
         documents: Vec<Fingerprint>,
-        document: impl FnMut(usize) -> Option<Document>,
+        record: impl FnMut(usize) -> Result<String>,
     ) -> Vec<String> {
         let tokens = match &self.store {
-            Some(store) => store.tokens(pool, &documents, document).await,
+            Some(store) => store.tokens(pool, &documents, record).await,
             None => vec![None; documents.len()],
         };
         let address = |(document, token): (&Fingerprint, Option<Token>)| match token {
@@ -130,18 +129,17 @@ impl Store {
         &self,
         pool: Pool,
         documents: &[Fingerprint],
-        mut document: impl FnMut(usize) -> Option<Document>,
+        mut record: impl FnMut(usize) -> Result<String>,
     ) -> Vec<Option<Token>> {
         let mut tokens: Vec<_> = documents.iter().map(|document| self.recent(pool, document)).collect();
         let (mut places, mut records) = (Vec::new(), Vec::new());
         for place in (0..documents.len()).filter(|place| tokens[*place].is_none()) {
-            match document(place).map(written) {
-                Some(Ok(record)) => {
+            match record(place) {
+                Ok(record) => {
                     places.push(place);
                     records.push(record);
                 }
-                Some(Err(error)) => tracing::warn!(%error, "cannot store a citation"),
-                None => {}
+                Err(error) => tracing::warn!(%error, "cannot store a citation"),
             }
         }
         if records.is_empty() {
@@ -197,19 +195,5 @@ impl Store {
 
     fn lock(&self) -> MutexGuard<'_, HashMap<DocumentId, Recent>> {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Hashes what is written to it.
-struct Hash(DefaultHasher);
-
-impl io::Write for Hash {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
     }
 }

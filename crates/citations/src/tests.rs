@@ -6,7 +6,7 @@ use serde_json::json;
 use tempfile::TempDir;
 use tribune_core::Document;
 
-use super::record::{MAX_RECORD_BYTES, written};
+use super::record::{MAX_RECORD_BYTES, record};
 use super::*;
 
 /// A clock that tests move.
@@ -70,7 +70,8 @@ impl Citations {
     }
 
     fn freeze_all(&self, documents: &[Document]) -> Result<Vec<Token>> {
-        let records: Vec<String> = documents.iter().cloned().map(written).collect::<Result<_>>()?;
+        let records: Vec<String> =
+            documents.iter().map(|document| record(document, None::<()>)).collect::<Result<_>>()?;
         self.store(&records, Pool::Users)
     }
 }
@@ -191,7 +192,7 @@ async fn same_content_within_a_second_is_one_record() {
     let cite = async |price: &str| {
         let ticker = document("ticker:BTCUSDT", price);
         let fingerprint = records::Fingerprint::new(&ticker.id, &ticker.text);
-        records.cite(Pool::Users, fingerprint, || ticker).await
+        records.cite(Pool::Users, fingerprint, || record(&ticker, None::<()>)).await
     };
     let url = cite("1").await;
     assert_eq!(cite("1").await, url);
@@ -341,7 +342,7 @@ fn lines_of_the_first_version_are_imported() {
     fs::create_dir_all(place.folder()).expect("made");
     let ticker = document("ticker:BTCUSDT", "1");
     let token = Token::new(Timestamp::from_millisecond(START - 5).expect("a moment"), 7);
-    let line = format!("{{\"token\":\"{token}\",{}\n", &written(ticker.clone()).expect("JSON")[1..]);
+    let line = format!("{{\"token\":\"{token}\",{}\n", &record(&ticker, None::<()>).expect("JSON")[1..]);
     let file = place.folder().join(format!("{token}.jsonl"));
     fs::write(&file, [line.as_bytes(), b"\xff torn\n", &line.as_bytes()[..40]].concat()).expect("written");
     let citations = place.open(10);
@@ -391,7 +392,7 @@ async fn slow_disk_blocks_no_async_thread() {
     let ticker = document("ticker:BTCUSDT", "1");
     let disk = citations.lock();
     let fingerprint = records::Fingerprint::new(&ticker.id, &ticker.text);
-    let mut citing = Box::pin(records.cite(Pool::Users, fingerprint, || ticker.clone()));
+    let mut citing = Box::pin(records.cite(Pool::Users, fingerprint, || record(&ticker, None::<()>)));
     tokio::select! {
         biased;
         url = &mut citing => panic!("{url} was given out before it was written"),

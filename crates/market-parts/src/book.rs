@@ -108,9 +108,9 @@ pub fn ladder(depth: &Depth, pair: &Pair) -> Panel {
         share: (step.total.as_f64() / largest).clamp(0.0, 1.0),
     };
     let content = if depth.is_crossed() {
-        Err("the best bid is not below the best ask: the book is wrong until it is fetched again".to_owned())
+        Err("the book is crossed (best bid at or above best ask) until it is fetched again".to_owned())
     } else if largest <= 0.0 {
-        Err("the book is empty: nobody bids or offers now".to_owned())
+        Err("the order book is empty".to_owned())
     } else {
         let (bid_count, ask_count, base) = (bids.len(), asks.len(), &pair.base);
         let note = format!(
@@ -303,8 +303,8 @@ mod tests {
         assert_eq!(missing(&depth_chart(&empty, &bitcoin())), "the book has no bids");
         assert!(missing(&ladder(&empty, &bitcoin())).contains("empty"));
         let crossed = depth(&[("101", "1")], &[("100", "1")]);
-        assert!(missing(&ladder(&crossed, &bitcoin())).contains("not below"));
-        assert!(missing(&depth_chart(&crossed, &bitcoin())).contains("not below"));
+        assert!(missing(&ladder(&crossed, &bitcoin())).contains("crossed"));
+        assert!(missing(&depth_chart(&crossed, &bitcoin())).contains("crossed"));
         let one_sided = ladder(&depth(&[("99", "1")], &[]), &bitcoin());
         assert!(
             matches!(one_sided.content, Content::Ladder(ladder) if ladder.spread.is_none() && ladder.asks.is_empty())

@@ -109,6 +109,14 @@ impl SymbolTable {
         self.of_base(base).find(|symbol| &*symbol.quote == quote)
     }
 
+    /// A symbol as the exchange writes it: `btc/usdt` is `BTCUSDT`.
+    pub fn spelled(&self, text: &str) -> String {
+        let text = key(text);
+        let pair = text.split_once(['/', '-', '_', ' ']);
+        let known = pair.and_then(|(base, quote)| self.pair(base.trim(), quote.trim()));
+        known.map_or(text.clone(), |symbol| symbol.name.to_string())
+    }
+
     /// The asset of this ticker that is traded, as the exchange writes it.
     pub(crate) fn base(&self, ticker: &str) -> Option<&str> {
         self.by_base.get_key_value(ticker).map(|(base, _)| &**base)

@@ -1,17 +1,17 @@
-//! Citing: an answer is kept as it is, with the chart and the book of the moment, so that its page stays whole.
+//! Citing: an answer is stored as it is, with the chart and the order book of that moment for its page.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use serde_json::Value;
-use tribune_citations::Pool;
+use serde_json::value::{RawValue, to_raw_value};
 use tribune_citations::records::{Fingerprint, Records};
+use tribune_citations::{Pool, record};
 use tribune_core::{Cited, Document, DocumentId, Links, Result};
 
 use crate::kinds::{Answer, Found, Record};
 use crate::market::Market;
 use crate::page::Beside;
-use tribune_market_resolve::id::{Kind, MarketId};
+use tribune_market_resolve::id::Kind;
 
 /// The market and its citation records.
 pub(crate) struct Citing {
@@ -20,7 +20,7 @@ pub(crate) struct Citing {
 }
 
 impl Citing {
-    /// What was cited, as a reader gets it.
+    /// A cited document, without the values that only its page needs.
     pub(crate) async fn cited(&self, id: &DocumentId, record: &str) -> Result<Option<Cited>> {
         let mut cited = self.records.cited(id, record).await?;
         if let Some(Cited::Kept { document, .. }) = &mut cited {
@@ -29,7 +29,7 @@ impl Citing {
         Ok(cited)
     }
 
-    /// The same document with the values that its page draws, found again by its address.
+    /// The stored document of a permalink, with the values that its page draws.
     pub(crate) async fn kept(&self, document: &Document) -> Result<Option<Document>> {
         let Some(record) = document.url.as_deref().and_then(Links::cited_record) else {
             return Ok(None);
@@ -40,45 +40,39 @@ impl Citing {
         })
     }
 
-    /// Keeps an answer as it is, with what its page shows beside it, and gives the address of that.
-    pub(crate) async fn cite(&self, pool: Pool, answer: &Answer) -> String {
+    /// Stores a document with the answer that it was made of, and what its page shows beside it; returns its permalink.
+    pub(crate) async fn cite(&self, pool: Pool, answer: &Answer, document: &Document) -> String {
         let record = || {
-            let kind = MarketId::parse(&answer.id).ok().flatten().map(|id| id.kind());
-            let surroundings = kind.and_then(|kind| self.surroundings(answer.about.name(), kind));
-            answer.record(None, surroundings)
+            let surroundings = self.surroundings(answer.about.name(), answer.kind);
+            answer.record(document, None, surroundings.as_deref())
         };
-        self.records.cite(pool, answer.fingerprint(&answer.id, None), record).await
+        self.records.cite(pool, Fingerprint::new(&document.id, &document.text), record).await
     }
 
-    /// Keeps search results, each with the chart and the book of the moment.
+    /// Stores search results; returns the permalink of each. What a result says tells it from others, so that one whose
+    /// figures have not changed needs no new record.
     pub(crate) async fn cite_hits(&self, pool: Pool, hits: &[(&Found, &Document)]) -> Vec<String> {
-        let fingerprint = |(found, document): &(&Found, &Document)| match &found.answer {
-            Some(answer) => answer.fingerprint(&document.id, Some(&found.snippet)),
-            None => Fingerprint::new(&document.id, &document.text),
-        };
-        let mut known: HashMap<(Arc<str>, bool), Option<Value>> = HashMap::new();
-        let record = |place| {
-            let (found, document): &(&Found, &Document) = hits.get(place)?;
+        let fingerprint = |(_, document): &(&Found, &Document)| Fingerprint::new(&document.id, &document.text);
+        let mut known: HashMap<(&str, bool), Option<Box<RawValue>>> = HashMap::new();
+        let record = |place: usize| {
+            let (found, hit) = hits[place];
             let Some(answer) = &found.answer else {
-                return Some((*document).clone());
+                return record(hit, None::<()>);
             };
             let (name, kind) = (answer.about.name(), found.kind);
             let surroundings =
-                known.entry((name.clone(), is_about_prices(kind))).or_insert_with(|| self.surroundings(name, kind));
+                known.entry((name, is_about_prices(kind))).or_insert_with(|| self.surroundings(name, kind));
             // What is at hand may be of another kind than the document that was found.
-            Some(Document {
-                id: document.id.clone(),
-                title: document.title.clone(),
-                ..answer.record(Some(&found.snippet), surroundings.clone())
-            })
+            let document = Document { id: hit.id.clone(), title: hit.title.clone(), ..answer.document() };
+            answer.record(&document, Some(&found.snippet), surroundings.as_deref())
         };
         self.records.cite_all(pool, hits.iter().map(fingerprint).collect(), record).await
     }
 
-    /// The chart and the book beside an answer that is about prices, as a record keeps them.
-    fn surroundings(&self, symbol: &str, kind: Kind) -> Option<Value> {
+    /// The chart and the book beside an answer that is about prices, as a record has them.
+    fn surroundings(&self, symbol: &str, kind: Kind) -> Option<Box<RawValue>> {
         let table = self.market.known_symbols().filter(|_| is_about_prices(kind))?;
-        serde_json::to_value(Beside::at_hand(&self.market, table.lookup(symbol)?)?).ok()
+        to_raw_value(&Beside::at_hand(&self.market, table.lookup(symbol)?)?).ok()
     }
 }
 

@@ -20,4 +20,3 @@ mod tools;
 pub use config::{Config, build};
 pub use metrics::METRICS;
 pub use source::{MarketSource, NAME};
-pub use tools::spelled_symbol;

@@ -1,4 +1,4 @@
-//! The market as a whole: which symbols there are, their books, and what else is asked of the exchange.
+//! The market as a whole: its symbols, their books, and requests to the exchange.
 
 mod cache;
 mod deep;
@@ -9,12 +9,13 @@ mod trouble;
 mod worth;
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tribune_market_parts::exchange_error;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tribune_core::{Clock, Error, Result};
@@ -27,17 +28,17 @@ use tribune_binance::book::Depth;
 use tribune_binance::feed::{self, BookState, BookView};
 use tribune_binance::model::{Symbol, SymbolStatus};
 use tribune_binance::moment::Moment;
-use tribune_binance::rest::{self, Governor, Rest};
+use tribune_binance::rest::{self, Governor, Priority, Rest};
 pub(crate) use tribune_market_parts::book::NOT_KEPT;
 use tribune_market_resolve::SymbolTable;
 
 /// How long a caller waits for the list of symbols when the server has just started.
 const WAIT_FOR_SYMBOLS: Duration = Duration::from_millis(2_500);
-/// A difference between the clocks that is worth a word.
+/// Smaller differences between the clocks are not reported.
 const NOTABLE_OFFSET_MS: i64 = 1_000;
-/// Levels of a book that an order is estimated by.
+/// Levels of a snapshot for estimating an order.
 const ORDER_LEVELS: u32 = 1_000;
-/// Why a book is not live, of one that never will be while others are wanted.
+/// Why a book is not live if no more books can be tracked.
 pub(crate) const ASKED_EACH_TIME: &str = "live-book limit reached; this book is fetched per request";
 
 #[derive(Debug, Clone)]
@@ -81,9 +82,9 @@ struct Known {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// Kept by the exchange's streams.
+    /// From the exchange's streams.
     Stream,
-    /// Asked for over REST.
+    /// From a REST request.
     Rest,
 }
 
@@ -94,7 +95,7 @@ pub struct BookReading {
     pub state: BookState,
     pub reason: Option<String>,
     pub origin: Origin,
-    /// When it was last known to be so: a book that nothing changes is not old while its connection speaks.
+    /// Its last confirmation: a quiet book is not old while its connection delivers messages.
     pub received: Moment,
 }
 
@@ -106,10 +107,10 @@ impl BookReading {
 }
 
 impl Market {
-    /// Asks nothing of the exchange before [`Market::run`].
+    /// Sends no request before [`Market::run`].
     pub fn new(settings: Settings, clock: Arc<dyn Clock>) -> Result<Arc<Self>> {
         let rest = Rest::new(settings.rest.clone(), clock.clone()).map_err(exchange_error)?;
-        let feed = Feed::new(settings.feed.clone(), rest.in_background(), clock.clone());
+        let feed = Feed::new(settings.feed.clone(), rest.with_priority(Priority::Background), clock.clone());
         let known = Known {
             settings,
             table: ArcSwapOption::empty(),
@@ -132,10 +133,10 @@ impl Market {
         self.feed.stop();
     }
 
-    /// The same market for pages that renew themselves: what they ask of the exchange has a small share of the budget.
+    /// The same market for pages that refresh themselves: their requests have a small share of the budget.
     pub(crate) fn for_pages(&self) -> Self {
         Self {
-            rest: self.rest.for_pages(),
+            rest: self.rest.with_priority(Priority::Page),
             feed: self.feed.clone(),
             clock: self.clock.clone(),
             known: self.known.clone(),
@@ -152,12 +153,12 @@ impl Market {
         self.known.revision.load(Ordering::Relaxed)
     }
 
-    /// What is traded, if that is known.
+    /// The symbols, if they are loaded.
     pub fn known_symbols(&self) -> Option<Arc<SymbolTable>> {
         self.known.table.load_full()
     }
 
-    /// What is traded; waits a little where the server has just started.
+    /// The symbols; waits a little if the server has just started.
     pub async fn symbols(&self) -> Result<Arc<SymbolTable>> {
         if let Some(table) = self.known.table.load_full() {
             return Ok(table);
@@ -168,7 +169,7 @@ impl Market {
             return Ok(table);
         }
         let why = match waited {
-            Ok(_) => self.trouble().as_ref().map(ToString::to_string),
+            Ok(_) => self.known.trouble.lock().as_ref().map(ToString::to_string),
             Err(_) => None,
         };
         let why = why.unwrap_or_else(|| "the exchange has not answered yet".to_owned());
@@ -177,18 +178,14 @@ impl Market {
         )))
     }
 
-    fn trouble(&self) -> std::sync::MutexGuard<'_, Option<Error>> {
-        self.known.trouble.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Whether the exchange has been asked for its symbols at least once, with whatever outcome.
+    /// Whether loading the symbols has been tried, successfully or not.
     pub fn has_tried(&self) -> bool {
         *self.known.tried.borrow() > 0
     }
 
     /// When the exchange last sent its list of symbols.
     pub fn symbols_loaded(&self) -> Moment {
-        *self.known.loaded.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.known.loaded.lock()
     }
 
     /// The symbols that are always tracked.
@@ -198,12 +195,12 @@ impl Market {
         pinned.map(|book| book.symbol.clone()).collect()
     }
 
-    /// Whether the configuration says that anything is always tracked.
+    /// Whether the configuration tracks any symbol.
     pub fn is_to_track(&self) -> bool {
         self.known.settings.track_top > 0 || !self.known.settings.symbols.is_empty()
     }
 
-    /// Whether the configuration says that the symbol is always tracked.
+    /// Whether the configuration names the symbol.
     pub fn is_to_be_tracked(&self, symbol: &str) -> bool {
         self.known.settings.symbols.iter().any(|name| name == symbol)
     }
@@ -222,7 +219,7 @@ impl Market {
         let unreadable = self.known.unreadable.load();
         let (name, why) = unreadable.get_key_value(&name.trim().to_uppercase())?;
         Some(Error::unavailable(format!(
-            "{name} is listed on the exchange, but what it says of it cannot be read ({why}), so there are no figures of it. It is read again every few minutes."
+            "{name} is listed on the exchange, but its entry cannot be read ({why}), so there is no data for it. It is read again every few minutes."
         )))
     }
 
@@ -232,15 +229,15 @@ impl Market {
         match symbol.status {
             SymbolStatus::Trading => Ok(symbol),
             _ => Err(Error::not_found(format!(
-                "{name} is listed but not traded now (status {status}): there is no live market to report. \
-                 exchange_info:{name} has what is known of it, and klines and trades what was traded before.",
+                "{name} is listed but not traded now (status {status}): there is no live market data. \
+                 exchange_info:{name} has its rules, and klines and trades its past.",
                 name = symbol.name,
                 status = symbol.status_text,
             ))),
         }
     }
 
-    /// How the symbol ranks among all by what its trades of a day are worth; 0 is the most traded.
+    /// The rank of the symbol by turnover; 0 is the most traded.
     fn rank(&self, symbol: &str) -> usize {
         self.known.ranks.load().get(symbol).copied().unwrap_or(usize::MAX)
     }
@@ -251,12 +248,12 @@ impl Market {
         known.or_else(|| self.feed.track(&symbol.name, false, self.rank(&symbol.name)))
     }
 
-    /// The book: live if it is, else asked for, else the last that was live, and said to be stale.
+    /// The live book, else a snapshot, else the last live book marked as stale.
     pub async fn book(&self, symbol: &Symbol) -> Result<BookReading> {
         self.book_of(symbol, 1_000).await
     }
 
-    /// The same, asking for so many levels where it has to be asked for.
+    /// The same, with so many levels if a snapshot is requested.
     pub async fn book_of(&self, symbol: &Symbol, levels: u32) -> Result<BookReading> {
         let tracked = self.watched(symbol);
         let (status, view) = tracked.as_ref().map_or((None, None), |tracked| {
@@ -275,21 +272,21 @@ impl Market {
         match (self.snapshot_of(symbol, levels).await, view) {
             (Ok(snapshot), _) => Ok(BookReading { state, reason, ..snapshot }),
             (Err(error), None) => Err(error),
-            // Better an old book that says so than none.
+            // An old book marked as stale is better than none.
             (Err(error), Some(view)) => {
                 let reason = reason.unwrap_or_else(|| "updates have stopped".to_owned());
                 Ok(BookReading {
                     received: tracked.map_or(view.received, |tracked| self.last_word(&tracked)),
                     view,
                     state: BookState::Stale,
-                    reason: Some(format!("{reason}; a fresh one could not be had: {error}")),
+                    reason: Some(format!("{reason}; fetching a fresh one failed: {error}")),
                     origin: Origin::Stream,
                 })
             }
         }
     }
 
-    /// A traded symbol's book that is at most so old by its last confirmation, else asked for now; with its age in
+    /// The live book of a traded symbol if it was confirmed recently enough, else a snapshot; with its age in
     /// milliseconds.
     pub async fn current_book(&self, symbol: &str, max_age_ms: u64) -> Result<(Depth, u64)> {
         let symbol = self.traded(symbol).await?;
@@ -305,14 +302,12 @@ impl Market {
         Ok((view.depth.clone(), view.received.age_ms(&*self.clock)))
     }
 
-    /// The book as the exchange gives it when asked.
+    /// A snapshot of the book.
     pub async fn snapshot_of(&self, symbol: &Symbol, levels: u32) -> Result<BookReading> {
         let answer = self.rest.depth(&symbol.name, levels).await.map_err(exchange_error)?;
         let (depth, name) = (Depth::from(answer.value.clone()), &symbol.name);
         if depth.bids.is_empty() && depth.asks.is_empty() {
-            return Err(Error::unavailable(format!(
-                "The exchange's book of {name} is empty: nobody bids or offers now."
-            )));
+            return Err(Error::unavailable(format!("The order book of {name} is empty.")));
         }
         if depth.is_crossed() {
             return Err(Error::unavailable(format!(
@@ -345,7 +340,7 @@ impl Market {
         }
     }
 
-    /// A sentence where this machine's clock and the exchange's differ by more than delays explain.
+    /// A sentence if this machine's clock and the exchange's differ notably.
     pub fn clock_note(&self) -> Option<String> {
         // A replay's clock is the recording's, and its label says so.
         if self.rest.simulation() == Some(rest::Simulation::Replay) {
@@ -355,7 +350,7 @@ impl Market {
         Some(format!("{skew}; ages are measured from receipt by a clock that does not jump"))
     }
 
-    /// What labels everything that does not come from the exchange itself.
+    /// The label of simulated data.
     pub fn simulated(&self) -> Option<&'static str> {
         self.rest.simulation().map(|simulation| match simulation {
             rest::Simulation::Simulated => "SIMULATED: from a simulated exchange, not from a real market",

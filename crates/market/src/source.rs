@@ -1,4 +1,4 @@
-//! The market as a source: searched by what people say, fetched by id, cited by record.
+//! The market as a source: searched by keywords, fetched by id, cited by record.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl MarketSource {
         self.citing.kept(document).await
     }
 
-    /// The id that is meant: one of ours, or a bare symbol, which means its price.
+    /// The id of a market document; a bare symbol means its ticker.
     fn meant(&self, id: &DocumentId) -> Result<Option<MarketId>> {
         if id.scheme() != NAME {
             return Ok(MarketId::parse(id)?.filter(|id| id.kind() != Kind::Report));
@@ -78,7 +78,7 @@ impl MarketSource {
         Ok(page::then(&kept))
     }
 
-    /// What is found, as it is now, all of it cited at once if the call cites.
+    /// Search results, cited together if the call cites.
     async fn hits(&self, found: Vec<(Found, &Match)>, cx: &CallContext) -> Arc<[Hit]> {
         let documents: Vec<Document> = found.iter().map(|(found, matched)| in_brief(found, matched)).collect();
         let mut urls = match cx.cites {
@@ -102,7 +102,7 @@ impl MarketSource {
     }
 }
 
-/// What a search finds, as a document of a few words.
+/// A search result as a document.
 fn in_brief(found: &Found, matched: &Match) -> Document {
     let resolved = match matched.kind {
         Kind::Markets => "quote_asset",
@@ -158,7 +158,7 @@ impl Source for MarketSource {
         let answer = kinds::load(self.market(), &id).await?;
         let mut document = answer.document();
         if cx.cites {
-            document.url = Some(self.citing.cite(Pool::new(cx), &answer).await);
+            document.url = Some(self.citing.cite(Pool::new(cx), &answer, &document).await);
         }
         Ok(Some(document))
     }
@@ -206,13 +206,12 @@ impl Source for MarketSource {
         self.market().clock.now().checked_sub(since).ok()
     }
 
-    /// An exchange that cannot be reached must not take the other sources with it: only the first moments
-    /// count as unready.
+    /// Only the first moments count as unready: an unreachable exchange must not take the other sources down.
     fn status(&self) -> SourceStatus {
         let market = self.market();
         match (market.known_symbols(), market.current_trouble()) {
             (_, Some(trouble)) if market.has_tried() => SourceStatus::Degraded(trouble),
-            // It was ready without them, and is not less so when they come.
+            // Degraded until the symbols arrive.
             (None, _) if market.has_tried() => SourceStatus::Degraded("symbols are being loaded".to_owned()),
             (None, _) => SourceStatus::Unready("symbols are being loaded".to_owned()),
             (Some(_), _) => SourceStatus::Ready,

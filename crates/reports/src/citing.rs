@@ -1,9 +1,10 @@
 //! Citations of reports: each report has one record and is written as JSON once, however many callers ask for it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use serde_json::json;
 use tribune_core::wire::object;
 use tribune_core::{Cited, Document, DocumentId, Error, JsonObject, Result};
@@ -12,8 +13,8 @@ use super::markdown;
 use super::model::{IngestionStatus, Report, Writer};
 use super::reader::AgedReport;
 use super::template::Template;
-use tribune_citations::Pool;
 use tribune_citations::records::{Fingerprint, Records};
+use tribune_citations::{Pool, record};
 
 /// The scheme of the ids of reports.
 pub(super) const SCHEME: &str = "report";
@@ -29,7 +30,7 @@ const METADATA: [&str; 9] = [
     "ingestion",
     "writer",
 ];
-/// Where a record has the whole report, from which its page is drawn.
+/// Where a record has the report.
 pub(super) const REPORT: &str = "report";
 
 pub(super) struct Citing {
@@ -57,6 +58,12 @@ struct Answer<'a> {
     url: &'a str,
     #[serde(flatten)]
     report: Report,
+}
+
+/// A record has the whole report too, from which its page is drawn.
+#[derive(serde::Serialize)]
+struct WithReport<'a> {
+    report: &'a Report,
 }
 
 pub(super) fn title(report: &Report) -> String {
@@ -97,12 +104,8 @@ impl Citing {
     pub(super) async fn document(&self, pool: Pool, aged: &AgedReport) -> Result<Document> {
         let report = aged.now();
         let mut document = document(&report)?;
-        let fingerprint = Fingerprint::new(&document.id, &(&report.writer, &document.text));
-        let record = || {
-            let mut record = document.clone();
-            record.metadata.insert(REPORT.to_owned(), json!(report));
-            record
-        };
+        let fingerprint = Fingerprint::new(&document.id, &document.text);
+        let record = || record(&document, Some(&WithReport { report: &report }));
         let url = self.records.cite(pool, fingerprint, record).await;
         let answer = |report| Answer { id: &document.id, title: &document.title, url: &url, report };
         let is_ok = report.ingestion.status == IngestionStatus::Ok;
@@ -113,7 +116,7 @@ impl Citing {
             template: is_ok.then(|| Template::new(aged.report(), answer)).flatten(),
             url: url.clone(),
         };
-        self.lock().insert(report.symbol.into(), Arc::new(cited));
+        self.last.lock().insert(report.symbol.into(), Arc::new(cited));
         document.url = Some(url);
         Ok(document)
     }
@@ -142,13 +145,9 @@ impl Citing {
     /// The record of this report, if it is the last one cited of its symbol.
     fn last(&self, pool: Pool, aged: &AgedReport) -> Option<Arc<CitedReport>> {
         let report = aged.report();
-        let cited = self.lock().get(report.symbol.as_str())?.clone();
+        let cited = self.last.lock().get(report.symbol.as_str())?.clone();
         let is_same = cited.writer == report.writer && cited.status == aged.status();
         (is_same && cited.pool.serves(pool)).then_some(cited)
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<Arc<str>, Arc<CitedReport>>> {
-        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -10,7 +10,7 @@ use tribune_config::{Environment, SecretUrl};
 use tribune_core::{Error, Result};
 
 use crate::cache::{MemoryCache, NodeId, RedisCache, ReportCache};
-use crate::exchange::{Exchange, Names};
+use crate::exchange::Exchange;
 use crate::service::Reports;
 use crate::source::ReportsSource;
 
@@ -31,7 +31,6 @@ pub struct Config {
 pub struct Market {
     /// The exchange that this process follows; `None` if it serves what other processes write.
     pub exchange: Option<Arc<dyn Exchange>>,
-    pub names: Arc<dyn Names>,
     /// How many citation records the market keeps, and how long.
     pub citations: Limits,
     /// Random: tells processes of one machine apart.
@@ -104,7 +103,7 @@ pub fn build(config: &Config, market: Market, environment: &Environment) -> Resu
         }
     };
     let node = NodeId(format!("{}-{}", config.node_name()?, market.process).into());
-    let reports = Reports::new(cache, records, market.names, market.exchange, clock);
+    let reports = Reports::new(cache, records, market.exchange, clock);
     Ok(ReportsSource { reports: Arc::new(reports), node: writes.then_some(node) })
 }
 

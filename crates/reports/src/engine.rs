@@ -99,7 +99,7 @@ impl Engine {
             |symbol| Tracked { symbol, listed: now, old_since: None, known: 0, held: None, paused_until: None };
         for name in wanted {
             if !self.tracked.contains_key(&name) {
-                let symbol = table.lookup(&name).map(tracked);
+                let symbol = table.lookup(&name).cloned().map(tracked);
                 self.tracked.extend(symbol.map(|symbol| (name, symbol)));
             }
         }

@@ -8,9 +8,10 @@ use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use schemars::transform::RecursiveTransform;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 use tribune_analytics::anomalies::AnomalyKind;
 use tribune_analytics::{BookSide, Severity};
+use tribune_binance::number::{Price, Quantity};
 
 /// Grows in its first number when a reader of the one before would misread.
 pub const SCHEMA_VERSION: &str = "1.0";
@@ -142,32 +143,11 @@ pub enum IngestionStatus {
 #[schemars(deny_unknown_fields)]
 pub struct Level {
     /// Its price, in the quote asset.
-    #[serde(serialize_with = "decimal")]
-    pub price: Decimal,
+    #[schemars(with = "Decimal")]
+    pub price: Price,
     /// What rests there, in the base asset.
-    #[serde(serialize_with = "decimal")]
-    pub qty: Decimal,
-}
-
-/// What `Decimal` writes, faster: levels are most numbers of a report, and `Decimal` divides 96 bits by ten for each digit.
-fn decimal<S: Serializer>(value: &Decimal, serializer: S) -> Result<S::Ok, S::Error> {
-    let (scale, Ok(mut units)) = (value.scale(), u64::try_from(value.mantissa())) else {
-        return Serialize::serialize(value, serializer);
-    };
-    // From the last digit on; 28 places, the point and the digit before it fit.
-    let mut text = [b'0'; 32];
-    let (mut at, mut digits) = (text.len(), 0);
-    while units > 0 || digits <= scale {
-        if digits == scale && scale > 0 {
-            at -= 1;
-            text[at] = b'.';
-        }
-        at -= 1;
-        text[at] = b'0' + (units % 10) as u8;
-        units /= 10;
-        digits += 1;
-    }
-    serializer.serialize_str(std::str::from_utf8(&text[at..]).unwrap_or_default())
+    #[schemars(with = "Decimal")]
+    pub qty: Quantity,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -382,23 +362,5 @@ impl Report {
         let sections = [ticker, book, flow, walls, vacuums, volume_profile, anomalies, health];
         let ages = sections.into_iter().filter_map(|section| section.age_ms.as_mut());
         std::iter::once(&mut self.data_age_ms).chain(ages)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    proptest! {
-        #[test]
-        fn levels_are_written_as_decimals_are(units in any::<i64>(), more in 0..100_u32, scale in 0..=28_u32) {
-            for units in [i128::from(units), i128::from(more), i128::from(units) * 1_000_000] {
-                let price = Decimal::from_i128_with_scale(units, scale);
-                let level = Level { price, qty: Decimal::ZERO };
-                let expected = serde_json::json!({"price": price.to_string(), "qty": "0"});
-                prop_assert_eq!(serde_json::to_value(level).expect("JSON"), expected);
-            }
-        }
     }
 }

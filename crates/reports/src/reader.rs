@@ -2,9 +2,10 @@
 
 use std::cmp::Ordering;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tribune_core::Clock;
 
 use super::cache::{Found, ReportCache, Stored, Timing, Unavailable};
@@ -54,7 +55,7 @@ impl Reader {
     ) -> Result<Vec<Result<Option<AgedReport>, Unavailable>>, Unavailable> {
         let found = self.cache.read(symbols).await?;
         let now = self.clock.monotonic();
-        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut newest = self.newest.lock();
         let readings = symbols.iter().zip(found).map(|(symbol, found)| {
             let read = match found {
                 // `None`: older than this machine's uptime.
@@ -153,7 +154,7 @@ mod tests {
     #[async_trait]
     impl ReportCache for Prepared {
         async fn read(&self, symbols: &[Arc<str>]) -> Result<Vec<Found>, Unavailable> {
-            let mut answers = self.0.lock().expect("a lock");
+            let mut answers = self.0.lock();
             let answer = answers.remove(0)?;
             Ok(vec![answer; symbols.len()])
         }

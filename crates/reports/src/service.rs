@@ -1,5 +1,6 @@
 //! What the source and its tools share: which symbols have reports, and reading one or saying why there is none.
 
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -11,11 +12,12 @@ use tribune_binance::model::Symbol;
 use tribune_citations::records::Records;
 use tribune_core::wire::clip;
 use tribune_core::{Clock, Error, Result};
+use tribune_market_resolve::{SymbolTable, search};
 
 use super::cache::{Indexed, ReportCache, Unavailable};
 use super::citing::Citing;
 use super::engine::WritingTrouble;
-use super::exchange::{Exchange, Names, Symbols};
+use super::exchange::Exchange;
 use super::reader::{AgedReport, Reader};
 
 /// Symbols that an error names.
@@ -36,7 +38,6 @@ pub(super) struct Reports {
     pub(super) citing: Citing,
     /// The exchange that this process follows, if it does.
     pub(super) exchange: Option<Arc<dyn Exchange>>,
-    pub(super) names: Arc<dyn Names>,
     /// What keeps the engine of this process from writing.
     pub(super) trouble: Arc<WritingTrouble>,
     directory: watch::Sender<Directory>,
@@ -58,14 +59,13 @@ pub(super) struct Directory {
 pub(super) struct Listing {
     pub(super) symbols: Vec<Arc<str>>,
     /// For searches by name.
-    pub(super) table: Arc<dyn Symbols>,
+    pub(super) table: Arc<SymbolTable>,
 }
 
 impl Reports {
     pub(super) fn new(
         cache: Arc<dyn ReportCache>,
         records: Records,
-        names: Arc<dyn Names>,
         exchange: Option<Arc<dyn Exchange>>,
         clock: Arc<dyn Clock>,
     ) -> Self {
@@ -74,7 +74,6 @@ impl Reports {
             cache,
             citing: Citing::new(records),
             exchange,
-            names,
             trouble: Arc::default(),
             directory: watch::Sender::default(),
             revision: AtomicU64::default(),
@@ -110,7 +109,7 @@ impl Reports {
         let listing = known.unwrap_or_else(|| {
             self.revision.fetch_add(1, Ordering::Relaxed);
             let named = indexed.into_iter().map(|of| Symbol::named(of.symbol, of.base, of.quote));
-            Arc::new(Listing { symbols, table: self.names.index(named.collect()) })
+            Arc::new(Listing { symbols, table: Arc::new(SymbolTable::new(named.collect(), &HashMap::new())) })
         });
         self.directory.send_replace(Directory { listing: Some(listing), trouble: None });
     }
@@ -161,7 +160,7 @@ impl Reports {
     pub(super) async fn listing_for(&self, query: &str) -> Result<Arc<Listing>> {
         let listing = self.wait(WAIT_FOR_LISTING, |_| true).await?;
         if let Some(exchange) = self.starting().filter(|_| listing.symbols.is_empty())
-            && exchange.symbols().await.is_ok_and(|table| !table.search(query, 1, self.today()).is_empty())
+            && exchange.symbols().await.is_ok_and(|table| !search(&table, query, 1, self.today()).is_empty())
         {
             return self.listing().await;
         }
@@ -226,7 +225,7 @@ impl Reports {
         match exchange.filter(|exchange| exchange.is_to_be_tracked(symbol)) {
             Some(exchange) => {
                 let trouble = self.writing_trouble(&**exchange, "the first one is");
-                format!("{name} is to have reports and has none yet: {trouble}")
+                format!("{name} has no report yet: {trouble}")
             }
             None => format!("{name} is not among the symbols that have reports"),
         }
@@ -255,7 +254,6 @@ impl Reports {
 mod tests {
     use super::*;
     use crate::cache::MemoryCache;
-    use crate::tests::fixture;
     use tribune_binance::testing::ManualClock;
     use tribune_core::Links;
 
@@ -264,7 +262,7 @@ mod tests {
         let clock = Arc::new(ManualClock::at(0));
         let records = Records::new(None, Links::new("http://tribune.test"));
         let cache = Arc::new(MemoryCache::new(clock.clone()));
-        let reports = Reports::new(cache, records, Arc::new(fixture::FewNames), None, clock.clone());
+        let reports = Reports::new(cache, records, None, clock.clone());
         let run = async || tokio::time::timeout(Duration::ZERO, reports.follow()).await.expect_err("it follows on");
         run().await;
         assert!(!reports.startup_left().is_zero());

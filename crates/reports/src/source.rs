@@ -11,12 +11,14 @@ use tribune_core::wire::{clip, object};
 use tribune_core::{
     CallContext, Cited, Document, DocumentId, Error, Hit, Query, Result, Source, SourceFacts, SourceStatus, Tool,
 };
+use tribune_market_resolve::id::Kind;
+use tribune_market_resolve::{Match, search};
 use tribune_page::View;
 
 use super::cache::NodeId;
 use super::citing::{SCHEME, document, report_id, title};
 use super::engine::Engine;
-use super::exchange::{Exchange, Fit, Found};
+use super::exchange::Exchange;
 use super::markdown;
 use super::reader::AgedReport;
 use super::service::Reports;
@@ -50,7 +52,7 @@ impl ReportsSource {
         })
     }
 
-    async fn hit(&self, found: &Found, aged: &AgedReport, cx: &CallContext) -> Result<Hit> {
+    async fn hit(&self, found: &Match, aged: &AgedReport, cx: &CallContext) -> Result<Hit> {
         let report = aged.now();
         let url = match cx.cites {
             true => Some(self.reports.citing.citation(Pool::new(cx), aged).await?),
@@ -58,7 +60,7 @@ impl ReportsSource {
         };
         let metadata = json!({
             "resolved_symbol": report.symbol,
-            "matched_on": found.matched_on,
+            "matched_on": found.matched_on.as_str(),
             "alternatives": found.alternatives,
         });
         Ok(Hit {
@@ -75,18 +77,19 @@ impl ReportsSource {
 }
 
 /// The best match of each symbol, as far as a report answers it.
-fn by_symbol(matches: Vec<Found>, limit: usize) -> Vec<Found> {
-    let mut found: Vec<Found> = Vec::new();
+fn by_symbol(matches: Vec<Match>, limit: usize) -> Vec<Match> {
+    let is_asked = |found: &Match| found.kind == Kind::Report;
+    let mut found: Vec<Match> = Vec::new();
     for mut next in matches {
-        next.coverage *= match next.fit {
-            Fit::Whole => 1.0,
-            Fit::Part => PART_COVERAGE,
-            Fit::Missing => MISSING_COVERAGE,
+        next.coverage *= match next.kind {
+            Kind::Report => 1.0,
+            Kind::Klines(_) | Kind::Trades | Kind::ExchangeInfo => MISSING_COVERAGE,
+            _ => PART_COVERAGE,
         };
         // What is asked for by itself is better than a report that has it too.
-        let rank = |found: &Found| (found.fit == Fit::Whole, found.coverage);
+        let rank = |found: &Match| (is_asked(found), found.coverage);
         match found.iter_mut().find(|known| known.symbol == next.symbol) {
-            Some(known) if known.fit != Fit::Whole && rank(&next) > rank(known) => *known = next,
+            Some(known) if !is_asked(known) && rank(&next) > rank(known) => *known = next,
             Some(_) => {}
             None => found.push(next),
         }
@@ -119,7 +122,7 @@ impl Source for ReportsSource {
     async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>> {
         let listing = self.reports.listing_for(&query.text).await?;
         let today = self.reports.today();
-        let matches = by_symbol(listing.table.search(&query.text, MATCHES, today), query.limit);
+        let matches = by_symbol(search(&listing.table, &query.text, MATCHES, today), query.limit);
         let symbols: Vec<Arc<str>> = matches.iter().map(|found| found.symbol.clone()).collect();
         if symbols.is_empty() {
             return Ok(Arc::from([]));
@@ -150,10 +153,9 @@ impl Source for ReportsSource {
     }
 
     async fn view(&self, document: &Document, cited: Option<Timestamp>, _cx: &CallContext) -> Result<Option<View>> {
-        let names = &*self.reports.names;
         let board = match (cited, self.symbol(&document.id)?) {
-            (Some(_), _) => view::then(document, names),
-            (None, Some(symbol)) => Some(view::now(&self.reports.report(&symbol).await?.now(), names)),
+            (Some(_), _) => view::then(document),
+            (None, Some(symbol)) => Some(view::now(&self.reports.report(&symbol).await?.now())),
             (None, None) => None,
         };
         Ok(board.map(|board| View::Board(Box::new(board))))

@@ -22,7 +22,7 @@ use tribune_binance::moment::Stamped;
 use tribune_binance::rest::answers::Decoded;
 use tribune_binance::rest::error::seconds;
 use tribune_binance::rest::request::Request;
-use tribune_binance::rest::{Endpoint, Rest, RestError, Signer};
+use tribune_binance::rest::{Endpoint, Priority, Rest, RestError, Signer};
 
 /// The exchange's code for an order it does not have.
 const NO_SUCH_ORDER: i64 = -2013;
@@ -77,7 +77,8 @@ impl TradingAccount {
 
     /// A read-only request about the account.
     pub(super) async fn ask<T>(&self, request: Request, read: fn(&[u8]) -> Decoded<T>) -> Result<Stamped<T>> {
-        let rest = self.rest.for_reading();
+        // Reading must not use up the weight that is reserved for orders.
+        let rest = self.rest.with_priority(Priority::Interactive);
         rest.signed(&self.signer, Method::GET, request, read).await.map_err(exchange_error)
     }
 

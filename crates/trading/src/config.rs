@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use tribune_binance::number::Notional;
-use tribune_binance::rest::{self, Governor, Rest, Signer};
+use tribune_binance::rest::{self, Governor, Priority, Rest, Signer};
 use tribune_config::{Environment, Secret, check_range};
 use tribune_core::{Error, Result, Tool};
 use tribune_market_parts::exchange_error;
@@ -138,7 +138,7 @@ pub fn build(
     let signer = Signer::new(&read("api_key", &config.api_key)?, &read("api_secret", &config.api_secret)?);
     let rest = rest::Settings { base_url: rest_url.to_owned(), ..rest::Settings::default() };
     let rest = Rest::governed(rest, governor, environment.clock.clone()).map_err(exchange_error)?;
-    tools(settings, signer.map_err(exchange_error)?, rest.for_orders(), market)
+    tools(settings, signer.map_err(exchange_error)?, rest.with_priority(Priority::Order), market)
 }
 
 /// The seven tools.

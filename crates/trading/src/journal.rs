@@ -4,9 +4,10 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use tribune_core::{Error, Result};
 
 use super::entry::Entry;
@@ -66,10 +67,7 @@ impl Journal {
         let mut line = serde_json::to_vec(entry)?;
         line.push(b'\n');
         let file = Arc::clone(&self.file);
-        let written = tokio::task::spawn_blocking(move || {
-            append(&mut file.lock().unwrap_or_else(PoisonError::into_inner), &line)
-        });
-        written.await?
+        tokio::task::spawn_blocking(move || append(&mut file.lock(), &line)).await?
     }
 }
 

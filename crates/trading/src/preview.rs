@@ -1,9 +1,10 @@
 //! Preview tokens: each is valid for one order of one caller, and places it once.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use indexmap::IndexMap;
+use parking_lot::Mutex;
 use ring::digest;
 use ring::rand::{SecureRandom, SystemRandom};
 use tribune_core::{Clock, Error, Principal, Result};
@@ -35,15 +36,11 @@ impl Previews {
         Self { clock, valid_for, kept: Mutex::default() }
     }
 
-    fn kept(&self) -> MutexGuard<'_, IndexMap<String, Preview>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A new token.
     pub(super) fn issue(&self, order: &Order, principal: &Principal) -> Result<String> {
         let token = random_name("preview-")?;
         let preview = Preview { order: order.clone(), principal: principal.clone(), issued: self.clock.monotonic() };
-        let mut kept = self.kept();
+        let mut kept = self.kept.lock();
         if kept.len() >= MAX_KEPT {
             kept.shift_remove_index(0);
         }
@@ -59,7 +56,7 @@ impl Previews {
                 "the order was not sent: {why}; call again without preview_token for a new preview"
             ))))
         };
-        let mut kept = self.kept();
+        let mut kept = self.kept.lock();
         let preview = kept.get(token).filter(|preview| preview.principal == *principal)?;
         if self.clock.monotonic().saturating_duration_since(preview.issued) >= self.valid_for {
             return refuse(format!("the preview is older than {} s", self.valid_for.as_secs()));
@@ -73,7 +70,7 @@ impl Previews {
 
     /// The order of the token is in the journal now.
     pub(super) fn forget(&self, token: &str) {
-        self.kept().shift_remove(token);
+        self.kept.lock().shift_remove(token);
     }
 }
 
@@ -146,7 +143,7 @@ mod tests {
         for _ in 0..MAX_KEPT {
             issue();
         }
-        assert_eq!(previews.kept().len(), MAX_KEPT);
+        assert_eq!(previews.kept.lock().len(), MAX_KEPT);
         assert!(previews.check(&first, &order(1), &Principal::Local).is_none());
     }
 }

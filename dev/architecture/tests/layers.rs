@@ -23,7 +23,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("corpus", &["config", "core", "page", "embed"]),
     ("speeches", &["registry", "core", "page", "embed", "corpus"]),
     ("feed", &["config", "core", "page", "embed", "corpus"]),
-    ("market", &["config", "core", "page", "binance", "analytics", "market-parts", "market-resolve", "citations"]),
+    ("market", MARKET),
     ("reports", MARKET),
     ("trading", MARKET),
     ("tasks", &["core", "page", "storage"]),
@@ -37,7 +37,8 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// What the sources about markets may depend on.
-const MARKET: &[&str] = &["config", "core", "page", "binance", "analytics", "market-parts", "citations"];
+const MARKET: &[&str] =
+    &["config", "core", "page", "binance", "analytics", "market-parts", "market-resolve", "citations"];
 
 /// The composition root may use every crate.
 const COMPOSITION_ROOT: &str = "tribune";

@@ -5,8 +5,7 @@ mod baseline;
 pub use baseline::{Baseline, MIN_BASELINE};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
+use serde::Serialize;
 
 use crate::depth::Band;
 use crate::figure::{Severity, Standing, Unavailable, median, significant};
@@ -24,7 +23,7 @@ const OUTLIER_DEVIATIONS: f64 = 6.0;
 /// The median absolute deviation of a normal distribution is this share of its standard deviation.
 const MAD_OF_NORMAL: f64 = 0.6745;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AnomalyKind {
     QuoteRate,
@@ -36,7 +35,7 @@ pub enum AnomalyKind {
 }
 
 /// One comparison, whether or not it found something.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Check {
     #[serde(rename = "type")]
     pub kind: AnomalyKind,
@@ -50,14 +49,14 @@ pub struct Check {
     /// From where on the value counts as found.
     pub threshold: Option<f64>,
     pub samples: usize,
-    /// Of which time the value is: `the last 300 s`.
+    /// The window of the value: `the last 300 s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<String>,
     /// Why it could not be checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Unavailable>,
     pub standing: Standing,
-    pub note: Cow<'static, str>,
+    pub note: &'static str,
 }
 
 struct Compared {
@@ -83,7 +82,7 @@ impl Check {
             window: None,
             reason: outcome.err(),
             standing: Standing::Hint,
-            note: kind.note().into(),
+            note: kind.note(),
         }
     }
 
@@ -109,7 +108,7 @@ impl AnomalyKind {
         match self {
             Self::QuoteRate => "book updates for each trade, against its own past; 100 ms updates hide churn",
             Self::LiquidityStress => {
-                "times worse than usual, the lesser of depth lost and spread widened; says nothing of what follows"
+                "times worse than usual, the lesser of depth lost and spread widened; predicts nothing"
             }
             Self::VolumeOutlier => "robust deviations of the last closed candle's log volume from those before",
             Self::ReturnOutlier => "robust deviations of the last closed candle's log return from those before",
@@ -217,20 +216,20 @@ fn count(found: usize) -> Compared {
     Compared { value: found as f64, baseline: None, threshold: 1.0 }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Anomalies {
     pub found: usize,
     /// Checks that could be made.
     pub checked: usize,
     pub checks: Vec<Check>,
     /// The prices that the iceberg hint is of.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub icebergs: Vec<IcebergHint>,
     /// The levels that vanished untraded in the window of that check.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub vanished_untraded: Vec<Vanished>,
     pub standing: Standing,
-    pub note: Cow<'static, str>,
+    pub note: &'static str,
 }
 
 impl From<Vec<Check>> for Anomalies {
@@ -242,7 +241,7 @@ impl From<Vec<Check>> for Anomalies {
             icebergs: Vec::new(),
             vanished_untraded: Vec::new(),
             standing: Standing::Hint,
-            note: "differences from this symbol's own past; each may be nothing".into(),
+            note: "differences from this symbol's own past; each may be harmless",
         }
     }
 }

@@ -9,7 +9,7 @@
 use std::borrow::Cow;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::anomalies::Anomalies;
 use crate::depth::Band;
@@ -41,9 +41,9 @@ pub struct HealthInputs<'a> {
     pub age_ms: Option<u64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Component {
-    pub name: Cow<'static, str>,
+    pub name: &'static str,
     pub input: Option<f64>,
     pub input_unit: Cow<'static, str>,
     /// From 0 to 100.
@@ -51,7 +51,7 @@ pub struct Component {
     pub weight: f64,
     /// Its part of the score: weight times score, over the weights used. They add up to the score.
     pub contribution: Option<f64>,
-    pub mapping: Cow<'static, str>,
+    pub mapping: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Unavailable>,
     /// What its input lacks.
@@ -59,7 +59,7 @@ pub struct Component {
     pub note: Option<Cow<'static, str>>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Health {
     /// From 0 to 100, with one place.
     pub score: Option<f64>,
@@ -72,7 +72,7 @@ pub struct Health {
     pub complete: bool,
     pub components: Vec<Component>,
     pub standing: Standing,
-    pub note: Cow<'static, str>,
+    pub note: &'static str,
 }
 
 pub fn health(inputs: &HealthInputs<'_>) -> Health {
@@ -93,7 +93,7 @@ pub fn health(inputs: &HealthInputs<'_>) -> Health {
         complete: components.iter().all(|component| component.score.is_some() && component.note.is_none()),
         components,
         standing: Standing::Convention,
-        note: "weights and mappings are chosen, not measured; a score is not advice".into(),
+        note: "weights and mappings are chosen, not measured; a score is not advice",
     }
 }
 
@@ -207,19 +207,19 @@ impl Component {
             if sane { Ok(input) } else { Err(Unavailable::TooLarge) }
         });
         Self {
-            name: name.into(),
+            name,
             input: input.as_ref().ok().copied().and_then(significant),
             input_unit,
             score: input.as_ref().ok().map(|input| places(map(*input).clamp(0.0, 100.0), 1)),
             weight,
             contribution: None,
-            mapping: mapping.into(),
+            mapping,
             reason: input.err(),
             note: None,
         }
     }
 
-    /// Says what its input lacks, if it has one and that lacks something.
+    /// Adds a note if the input is incomplete.
     fn lacking(mut self, is_so: bool, note: impl FnOnce() -> Cow<'static, str>) -> Self {
         self.note = (is_so && self.score.is_some()).then(note);
         self

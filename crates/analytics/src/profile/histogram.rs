@@ -1,7 +1,7 @@
 //! Volume in rows of prices.
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::figure::{Unavailable, Window, quotient, rounded};
 use crate::flow::trade_count;
@@ -14,7 +14,7 @@ pub const MOST_ROWS: usize = 100;
 pub const MOST_GIVEN_ROWS: usize = 500;
 
 /// The data that a profile is computed from.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ProfileBasis {
     Trades,

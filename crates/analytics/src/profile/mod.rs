@@ -6,8 +6,7 @@ pub use histogram::{Histogram, MOST_GIVEN_ROWS, MOST_ROWS, ProfileBasis, RowWidt
 
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use std::borrow::Cow;
+use serde::Serialize;
 
 use crate::figure::{Standing, Unavailable, Window};
 use crate::flow::{share, vwap};
@@ -16,7 +15,7 @@ use tribune_binance::number::{Notional, Price, Quantity};
 /// The smallest share of the value area.
 const VALUE_AREA: (i128, i128) = (70, 100);
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ProfileRow {
     /// The row goes from here up to `low` plus the row width.
     pub low: Price,
@@ -24,7 +23,7 @@ pub struct ProfileRow {
     pub share: Option<f64>,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct VolumeProfile {
     pub basis: ProfileBasis,
     #[serde(flatten)]
@@ -56,7 +55,7 @@ pub struct VolumeProfile {
     #[serde(skip)]
     pub volume_by_row: Vec<ProfileRow>,
     pub standing: Standing,
-    pub note: Cow<'static, str>,
+    pub note: &'static str,
 }
 
 pub fn volume_profile(histogram: &Histogram) -> Result<VolumeProfile, Unavailable> {
@@ -91,10 +90,10 @@ pub fn volume_profile(histogram: &Histogram) -> Result<VolumeProfile, Unavailabl
             })
             .collect(),
         standing: Standing::Descriptive,
-        note: Cow::Borrowed(match histogram.basis {
+        note: match histogram.basis {
             ProfileBasis::Trades => "where volume was traded, not where it will be",
             ProfileBasis::Candles => "each candle's volume is spread evenly from its low to its high: an approximation",
-        }),
+        },
     })
 }
 

@@ -1,11 +1,10 @@
 //! Levels that are far larger than their neighbours and persist.
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::figure::{BookSide, Severity, Standing, Unavailable, bps, quotient, rounded};
 use crate::quotes::Touch;
@@ -20,10 +19,10 @@ const GRACE_MS: Millis = 1_000;
 /// A side with fewer levels has no meaningful median.
 const MIN_LEVELS: usize = 20;
 /// Walls listed per side, and vanished ones in total.
-const MOST_TOLD: usize = 10;
+const MOST_LISTED: usize = 10;
 
 /// When a level is a wall. All three conditions must hold: of levels at ten times the median, half live under 0.3 s.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct WallRules {
     pub times_median: u32,
     pub persistence_ms: Millis,
@@ -49,7 +48,7 @@ impl WallRules {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Wall {
     pub side: BookSide,
     pub price: Price,
@@ -66,7 +65,7 @@ pub struct Wall {
 }
 
 /// A wall that was gone from one view to the next, while almost nothing traded at its price.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Vanished {
     pub side: BookSide,
     pub price: Price,
@@ -76,7 +75,7 @@ pub struct Vanished {
     pub time_ms: Millis,
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Walls {
     pub rules: WallRules,
     /// How long the book has been watched without a break.
@@ -92,7 +91,7 @@ pub struct Walls {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Unavailable>,
     pub standing: Standing,
-    pub note: Cow<'static, str>,
+    pub note: &'static str,
 }
 
 impl Walls {
@@ -226,7 +225,7 @@ impl WallTracker {
                 time_ms: gone.at,
             });
         }
-        self.vanished.truncate(MOST_TOLD);
+        self.vanished.truncate(MOST_LISTED);
     }
 
     /// The walls of the last view.
@@ -250,7 +249,7 @@ impl WallTracker {
             vanished_untraded: self.vanished.iter().cloned().collect(),
             reason: few.map(|have| Unavailable::too_few("levels", have, MIN_LEVELS)),
             standing: Standing::Hint,
-            note: "resting orders can be taken away at any moment; most large levels are".into(),
+            note: "resting orders can be cancelled at any moment; most large levels are",
         }
     }
 
@@ -275,7 +274,7 @@ impl WallTracker {
         });
         let mut walls: Vec<_> = result.collect();
         walls.sort_by_key(|wall| std::cmp::Reverse(wall.notional_quote));
-        walls.truncate(MOST_TOLD);
+        walls.truncate(MOST_LISTED);
         walls
     }
 }

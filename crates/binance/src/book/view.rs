@@ -18,6 +18,19 @@ pub struct Depth {
 }
 
 impl Depth {
+    /// Of listed levels, best first: nothing is known beyond them.
+    pub fn listed(
+        bids: impl DoubleEndedIterator<Item = Level> + Clone,
+        asks: impl DoubleEndedIterator<Item = Level> + Clone,
+    ) -> Self {
+        Self {
+            bid_reach: bids.clone().last().map(|level| level.price),
+            ask_reach: asks.clone().last().map(|level| level.price),
+            bids: bids.rev().collect(),
+            asks: asks.rev().collect(),
+        }
+    }
+
     /// Whether bid and ask meet or overlap: such a book is wrong.
     pub fn is_crossed(&self) -> bool {
         match (self.bids.best(), self.asks.best()) {

@@ -1,9 +1,10 @@
 //! The last 24 hours of every symbol, from one stream.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::Arc;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
+use parking_lot::RwLock;
 
 use super::event::MiniTicker;
 use crate::model::Millis;
@@ -28,33 +29,33 @@ pub struct Board {
     days: RwLock<HashMap<Arc<str>, Day>>,
     /// What the exchange lists: others on the stream are ignored.
     listed: ArcSwap<HashSet<Arc<str>>>,
-    /// When the stream last brought anything.
+    /// When the stream last delivered a message.
     heard: ArcSwapOption<Moment>,
 }
 
 impl Board {
     pub fn lookup(&self, symbol: &str) -> Option<Day> {
-        self.read().get(symbol).copied()
+        self.days.read().get(symbol).copied()
     }
 
     /// Those symbols that are known.
     pub fn lookup_all<'a>(&self, symbols: impl Iterator<Item = &'a Arc<str>>) -> Vec<(Arc<str>, Day)> {
-        let days = self.read();
+        let days = self.days.read();
         symbols.filter_map(|symbol| Some((symbol.clone(), *days.get(symbol)?))).collect()
     }
 
     pub fn days(&self) -> HashMap<Arc<str>, Day> {
-        self.read().clone()
+        self.days.read().clone()
     }
 
     pub fn quote_volumes(&self) -> HashMap<Arc<str>, Notional> {
-        let days = self.read();
+        let days = self.days.read();
         days.iter().map(|(symbol, day)| (symbol.clone(), day.quote_volume)).collect()
     }
 
     /// Sets the whole board, from REST.
     pub fn fill(&self, days: impl IntoIterator<Item = (Arc<str>, Day)>) {
-        self.write().extend(days);
+        self.days.write().extend(days);
     }
 
     /// Sets what the exchange lists.
@@ -62,7 +63,7 @@ impl Board {
         self.listed.store(Arc::new(symbols));
     }
 
-    /// When the stream last brought anything: symbols that it did not bring have not changed.
+    /// When the stream last delivered a message: symbols that are not in it have not changed.
     pub fn heard(&self) -> Option<Moment> {
         self.heard.load_full().map(|moment| *moment)
     }
@@ -70,7 +71,7 @@ impl Board {
     /// Takes what changed.
     pub(super) fn update(&self, tickers: &[MiniTicker<'_>], received: Moment) {
         let listed = self.listed.load();
-        let mut days = self.write();
+        let mut days = self.days.write();
         for ticker in tickers {
             let day = Day {
                 last: ticker.close,
@@ -91,13 +92,5 @@ impl Board {
         }
         drop(days);
         self.heard.store(Some(Arc::new(received)));
-    }
-
-    fn read(&self) -> std::sync::RwLockReadGuard<'_, HashMap<Arc<str>, Day>> {
-        self.days.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> std::sync::RwLockWriteGuard<'_, HashMap<Arc<str>, Day>> {
-        self.days.write().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,10 +1,11 @@
 //! How the connections are, and the exchange's time.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 
 use crate::model::Millis;
 use crate::rest::{Rest, Simulation};
@@ -20,16 +21,12 @@ pub(super) struct Link(Mutex<Option<String>>);
 
 impl Link {
     pub(super) fn set(&self, trouble: Option<&str>) {
-        *self.lock() = trouble.map(ToOwned::to_owned);
+        *self.0.lock() = trouble.map(ToOwned::to_owned);
     }
 
     /// A connection is needed and not there yet. Why an earlier one failed says more.
     pub(super) fn is_missing(&self) {
-        self.lock().get_or_insert_with(|| "not connected yet".to_owned());
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Option<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().get_or_insert_with(|| "not connected yet".to_owned());
     }
 }
 
@@ -53,8 +50,7 @@ impl Health {
     pub(super) fn link(&self) -> Arc<Link> {
         let link = Arc::<Link>::default();
         link.is_missing();
-        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        links.push(link.clone());
+        self.links.lock().push(link.clone());
         link
     }
 
@@ -104,8 +100,7 @@ impl Health {
 
     /// `None` while every connection that is needed is there.
     pub fn trouble(&self) -> Option<String> {
-        let links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        links.iter().find_map(|link| link.lock().clone())
+        self.links.lock().iter().find_map(|link| link.0.lock().clone())
     }
 }
 
@@ -129,7 +124,7 @@ mod tests {
         other.is_missing();
         assert_eq!(health.trouble().as_deref(), Some("the line is cut"));
         other.set(None);
-        assert_eq!(health.trouble(), None, "nobody needs it");
+        assert_eq!(health.trouble(), None, "no connection is needed");
     }
 
     #[tokio::test]
@@ -157,7 +152,7 @@ mod tests {
         assert_eq!(health.exchange_millis(now()), 1_005_000);
         assert_eq!(health.exchange_millis_before(now(), 1_000), 1_004_000);
         health.note_event(2_000_000, now());
-        assert_eq!(health.exchange_millis(now()), 1_000_000, "nobody believes that");
+        assert_eq!(health.exchange_millis(now()), 1_000_000, "too far ahead");
 
         rest.server_time().await.expect("the time");
         assert_eq!(health.exchange_millis(now()), 2_000_000, "a replay is where its events are");

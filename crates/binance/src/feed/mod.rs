@@ -4,7 +4,7 @@
 //! - `socket`: one connection; `subscriptions`: what it subscribes to
 //! - `shard`: one connection's worth of symbols, the only writer of their books
 //! - `tracked`: the writer's side of a symbol; `published`: the readers' side; `heartbeat`: when a connection last
-//!   brought anything; `health`: the state of all connections, and the exchange's time
+//!   delivered a message; `health`: the state of all connections, and the exchange's time
 //! - `snapshots`: fetches snapshots by rank, within the weight budget
 //! - `board`: the last 24 hours of every symbol; `pulse`: the activity of one; [`Observer`]: looks at every book
 //!   once a second; `ofi`: pressure on the best prices
@@ -28,9 +28,10 @@ mod subscriptions;
 mod tracked;
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockWriteGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, RwLock};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tribune_clock::Clock;
@@ -105,19 +106,16 @@ impl<O: Observer> Feed<O> {
 
     /// Opens the first connection; a second call does nothing. Must be called within a runtime.
     pub fn connect(self: &Arc<Self>) {
-        let unstarted = self.unstarted.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some((rest, wanted)) = unstarted else {
-            return;
-        };
+        let Some((rest, wanted)) = self.unstarted.lock().take() else { return };
         tokio::spawn(snapshots::run(rest, wanted, self.stop.clone()));
         let first = self.open_shard(true);
-        self.write().shards.push(first);
+        self.tracking.write().shards.push(first);
         tokio::spawn(forget_idle(Arc::downgrade(self), self.stop.clone()));
     }
 
     /// The book of a symbol, if it is tracked.
     pub fn lookup(&self, symbol: &str) -> Option<Arc<Published<O>>> {
-        let tracking = self.tracking.read().unwrap_or_else(PoisonError::into_inner);
+        let tracking = self.tracking.read();
         let (published, _) = tracking.books.get(symbol)?;
         published.note_asked(self.clock.monotonic());
         Some(published.clone())
@@ -127,7 +125,7 @@ impl<O: Observer> Feed<O> {
     pub fn track(&self, symbol: &Arc<str>, pinned: bool, rank: usize) -> Option<Arc<Published<O>>> {
         let now = Moment::now(&*self.clock);
         // Held throughout, as in `forget`, so that the shard gets both commands in the right order.
-        let mut tracking = self.write();
+        let mut tracking = self.tracking.write();
         let Tracking { books, shards } = &mut *tracking;
         if let Some((published, _)) = books.get(symbol) {
             // It may have been asked for before it is known to be pinned.
@@ -163,21 +161,17 @@ impl<O: Observer> Feed<O> {
 
     /// Every tracked symbol.
     pub fn books(&self) -> Vec<Arc<Published<O>>> {
-        let tracking = self.tracking.read().unwrap_or_else(PoisonError::into_inner);
+        let tracking = self.tracking.read();
         tracking.books.values().map(|(published, _)| published.clone()).collect()
     }
 
     fn forget(&self, symbol: &Arc<str>) {
-        let mut tracking = self.write();
+        let mut tracking = self.tracking.write();
         let Some((_, at)) = tracking.books.remove(symbol) else { return };
         metrics::gauge!("tribune_books").set(tracking.books.len() as f64);
         let shard = &mut tracking.shards[at];
         shard.symbols -= 1;
         let _ = shard.commands.send(Command::Forget(symbol.clone()));
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Tracking<O>> {
-        self.tracking.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn open_shard(&self, with_board: bool) -> ShardHandle<O> {

@@ -43,6 +43,16 @@ impl BookState {
             Self::Resyncing => "resyncing",
         }
     }
+
+    /// Why a book in this state is not live, unless a reason is known.
+    pub const fn usual_reason(self) -> &'static str {
+        match self {
+            Self::Live => "it has just become live",
+            Self::Warming => "waiting for its first snapshot",
+            Self::Stale => "its updates have stopped",
+            Self::Resyncing => "waiting for its next snapshot",
+        }
+    }
 }
 
 /// The state, and the book in that state.
@@ -145,7 +155,7 @@ impl<O: Observer> Published<O> {
         self.heartbeat.lag()
     }
 
-    /// When anything about it last came, however old that was.
+    /// When its last message arrived, however late.
     pub fn heard(&self) -> Instant {
         let received = self.started + Duration::from_millis(self.confirmed.load(Ordering::Relaxed));
         match self.current.load().status.state {

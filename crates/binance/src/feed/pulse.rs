@@ -1,8 +1,9 @@
 //! Activity of one symbol by the second: counts and pressure on the best prices.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
+
+use parking_lot::Mutex;
 
 use super::ofi::step;
 use crate::book::BestQuote;
@@ -52,7 +53,7 @@ struct Inner {
     since: u64,
     /// The first whole second before which best prices were announced.
     quoted_since: Option<u64>,
-    /// When anything about the symbol last came.
+    /// When its last message arrived.
     heard: Option<Instant>,
 }
 
@@ -66,7 +67,7 @@ impl Pulse {
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
-        change(&mut self.inner.lock().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.inner.lock())
     }
 
     /// The stream was interrupted: counting starts over.
@@ -104,8 +105,7 @@ impl Pulse {
     }
 
     /// The `window` whole seconds before `end`, without the one that is running then, as far as they were observed.
-    /// `heard` is when the symbol's connection last brought anything: after it, and after the last event
-    /// that is counted here, nothing is known.
+    /// `heard` is when the symbol's connection last delivered a message: the time after it is not observed.
     pub fn beats(&self, end: Instant, heard: Instant, window: u64) -> Beats {
         let last = self.second(end);
         self.with(|inner| {

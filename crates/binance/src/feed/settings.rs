@@ -13,7 +13,7 @@ pub struct Settings {
     pub deep_ranks: usize,
     /// Books kept at the same time, pinned ones among them.
     pub max_books: usize,
-    /// A book that nobody asked for in this time is dropped, unless it is pinned.
+    /// An unpinned book that is not used for this long is dropped.
     pub idle_after: Duration,
 }
 

@@ -45,7 +45,7 @@ pub(super) enum Command<O> {
     Snapshot { symbol: Arc<str>, generation: u64, snapshot: Result<Snapshot, RestError> },
 }
 
-/// Which connection something came on.
+/// Which connection a message came on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Connection {
     Current,
@@ -77,7 +77,7 @@ pub(super) struct Shard<O> {
     pub(super) past: Past,
 }
 
-/// When things last happened.
+/// Times of past events.
 #[derive(Debug, Default)]
 pub(super) struct Past {
     compared: Option<Instant>,

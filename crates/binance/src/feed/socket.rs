@@ -22,7 +22,7 @@ const QUIET: Duration = Duration::from_secs(2);
 /// The exchange takes five messages a second, our pongs among them.
 const BETWEEN_MESSAGES: Duration = Duration::from_millis(300);
 
-/// A connection, when anything last came on it, and its subscriptions.
+/// A connection and its subscriptions.
 pub struct Socket {
     stream: WebSocketStream<Upgraded>,
     pub(super) subscriptions: Subscriptions,
@@ -102,7 +102,7 @@ impl Socket {
         }
     }
 
-    /// Something came.
+    /// A frame arrived.
     pub fn note_frame(&mut self, now: Instant) {
         self.last_frame = now;
         self.pinged = None;

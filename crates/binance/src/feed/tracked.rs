@@ -47,7 +47,7 @@ pub(super) struct Tracked<O> {
     doubt: Option<&'static str>,
     /// Since when the exchange's book is known to be ahead of this one.
     behind_since: Option<Instant>,
-    /// Resubscriptions since anything last came, and when the next may be.
+    /// Resubscriptions since the last message, and when the next may be.
     resubscribed: u32,
     resubscribe_at: Instant,
     /// Events come so late that no book is current.

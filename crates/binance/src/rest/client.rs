@@ -55,16 +55,6 @@ pub struct KlinesQuery {
     pub end: Option<Millis>,
 }
 
-/// Which aggregate trades: without anything else the newest.
-#[derive(Debug, Clone, Copy)]
-pub struct AggTradesQuery {
-    pub limit: u32,
-    pub start: Option<Millis>,
-    pub end: Option<Millis>,
-    /// From this aggregate on; not together with times.
-    pub from_id: Option<u64>,
-}
-
 /// The client. Clones share everything but their priority.
 #[derive(Clone)]
 pub struct Rest {
@@ -85,33 +75,13 @@ impl Rest {
         Ok(Self { inner: Arc::new(inner), priority: Priority::Interactive })
     }
 
-    fn with_priority(&self, priority: Priority) -> Self {
+    /// The same client for other callers. With orders, some of the weight is reserved for them from now on.
+    #[must_use]
+    pub fn with_priority(&self, priority: Priority) -> Self {
+        if priority == Priority::Order {
+            self.governor().keep_for_orders();
+        }
         Self { priority, ..self.clone() }
-    }
-
-    /// The same client for background work: it leaves weight to others and waits longer.
-    #[must_use]
-    pub fn in_background(&self) -> Self {
-        self.with_priority(Priority::Background)
-    }
-
-    /// The same client for pages that refresh themselves: they have a small share of the weight, and do not wait for it.
-    #[must_use]
-    pub fn for_pages(&self) -> Self {
-        self.with_priority(Priority::Page)
-    }
-
-    /// The same client for orders, for which some of the weight is reserved from now on.
-    #[must_use]
-    pub fn for_orders(&self) -> Self {
-        self.governor().keep_for_orders();
-        self.with_priority(Priority::Order)
-    }
-
-    /// The same client for reading, which does not use up the weight reserved for orders.
-    #[must_use]
-    pub fn for_reading(&self) -> Self {
-        self.with_priority(Priority::Interactive)
     }
 
     pub fn governor(&self) -> &Arc<Governor> {
@@ -123,17 +93,17 @@ impl Rest {
     }
 
     pub fn failing(&self) -> Option<Failing> {
-        self.inner.state().failing.clone()
+        self.inner.state.lock().failing.clone()
     }
 
     /// The simulator that sent the last answer; `None` for the real exchange.
     pub fn simulation(&self) -> Option<Simulation> {
-        self.inner.state().simulation
+        self.inner.state.lock().simulation
     }
 
     /// How far the exchange's clock is ahead of this machine's, once [`Rest::server_time`] has been called.
     pub fn clock_offset_ms(&self) -> Option<i64> {
-        self.inner.state().offset_ms
+        self.inner.state.lock().offset_ms
     }
 
     /// How far this machine's clock is from the exchange's, in words, if a second or more.
@@ -162,7 +132,7 @@ impl Rest {
         let half = i64::try_from(round_trip.as_millis() / 2).unwrap_or(i64::MAX);
         let stamped = decoded(raw, request.endpoint, answers::server_time)?;
         let offset = stamped.value.saturating_add(half).saturating_sub(stamped.received.wall.as_millisecond());
-        self.inner.state().offset_ms = Some(offset);
+        self.inner.state.lock().offset_ms = Some(offset);
         Ok(stamped)
     }
 
@@ -195,14 +165,10 @@ impl Rest {
         self.shared(request, answers::trades).await
     }
 
-    pub async fn agg_trades(&self, symbol: &str, query: &AggTradesQuery) -> Shared<Aggregates> {
-        let request = Request::new(Endpoint::AggTrades)
-            .symbol(symbol)?
-            .limit(query.limit, MAX_ROWS)?
-            .with_some("fromId", query.from_id)
-            .with_some("startTime", query.start)
-            .with_some("endTime", query.end);
-        self.shared(request, answers::agg_trades).await
+    /// The newest aggregates, or those from an id on.
+    pub async fn agg_trades(&self, symbol: &str, limit: u32, from_id: Option<u64>) -> Shared<Aggregates> {
+        let request = Request::new(Endpoint::AggTrades).symbol(symbol)?.limit(limit, MAX_ROWS)?;
+        self.shared(request.with_some("fromId", from_id), answers::agg_trades).await
     }
 
     pub async fn klines(&self, symbol: &str, query: &KlinesQuery) -> Shared<Vec<Candle>> {

@@ -1,8 +1,9 @@
 //! One budget of request weight for the whole process, well below the exchange's limit.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tribune_clock::Clock;
 
 use super::error::RestError;
@@ -23,7 +24,7 @@ const MIN_PAUSE: Duration = Duration::from_secs(1);
 /// Who waits for the answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Priority {
-    /// Nobody: background work, such as snapshots.
+    /// Background work, such as snapshots.
     Background,
     /// A page that refreshes itself and still shows its last values.
     Page,
@@ -75,10 +76,6 @@ impl Governor {
         Arc::new(Self { clock, state: Mutex::new(state) })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// A permit to send a request of this weight. Waits until enough of the budget is free again if that is
     /// within `wait_at_most`; otherwise the error says how long to wait.
     pub async fn acquire(
@@ -101,7 +98,7 @@ impl Governor {
     /// The same without waiting.
     pub fn try_acquire(self: &Arc<Self>, weight: u32, priority: Priority) -> Result<Permit, RestError> {
         let now = self.clock.monotonic();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         let priority = match priority {
             Priority::Interactive if state.has_orders => Priority::BesideOrders,
             other => other,
@@ -113,13 +110,13 @@ impl Governor {
 
     /// Reserves some of the budget for orders from now on.
     pub(super) fn keep_for_orders(&self) {
-        self.lock().has_orders = true;
+        self.state.lock().has_orders = true;
     }
 
     /// Sets the weight per minute that exchangeInfo allows; zero is ignored.
     pub fn set_budget(&self, per_minute: u32) {
         if per_minute > 0 {
-            self.lock().budget = per_minute;
+            self.state.lock().budget = per_minute;
         }
     }
 
@@ -129,7 +126,7 @@ impl Governor {
         let wait = asked.clamp(MIN_PAUSE, MAX_PAUSE);
         let now = self.clock.monotonic();
         let until = now + wait;
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         if let Some(longer) = state.pause.filter(|pause| pause.until > until) {
             return longer.error(now);
         }
@@ -146,7 +143,7 @@ impl Governor {
     /// Weight used within a minute, and the whole budget.
     pub fn used(&self) -> (u32, u32) {
         let now = self.clock.monotonic();
-        let mut state = self.lock();
+        let mut state = self.state.lock();
         state.forget_old(now);
         (state.used(), state.budget)
     }
@@ -154,7 +151,7 @@ impl Governor {
     /// How long nothing may be sent, during a pause.
     pub fn paused_for(&self) -> Option<Duration> {
         let now = self.clock.monotonic();
-        let pause = self.lock().pause?;
+        let pause = self.state.lock().pause?;
         Some(pause.until.saturating_duration_since(now)).filter(|wait| !wait.is_zero())
     }
 }
@@ -175,7 +172,7 @@ impl Permit {
     /// address.
     pub fn note_counted(&self, counted: u32) {
         let now = self.governor.clock.monotonic();
-        let mut state = self.governor.lock();
+        let mut state = self.governor.state.lock();
         state.forget_old(now);
         let by_others = counted.saturating_sub(state.used());
         if by_others > 0 {
@@ -188,7 +185,7 @@ impl Permit {
 impl Drop for Permit {
     fn drop(&mut self) {
         let now = self.governor.clock.monotonic();
-        let mut state = self.governor.lock();
+        let mut state = self.governor.state.lock();
         if let Some(grant) = state.grants.iter_mut().find(|grant| grant.number == self.number) {
             grant.answered = Some(now);
         }

@@ -2,9 +2,10 @@
 
 use std::error::Error;
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use reqwest::{Client, Method, Response, StatusCode, Url};
 use serde::Deserialize;
@@ -65,7 +66,7 @@ pub(super) struct Inner {
     pub(super) governor: Arc<Governor>,
     /// Requests under way and fresh answers.
     pub(super) answers: Coalescer,
-    state: Mutex<State>,
+    pub(super) state: Mutex<State>,
 }
 
 /// What answers have said of the exchange.
@@ -110,12 +111,8 @@ impl Inner {
         })
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn note_outcome(&self, answer: &Result<Raw, RestError>, now: Moment) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         match answer {
             // The exchange works if it refuses with a code of its own.
             Err(error) if !matches!(error, RestError::Refused { .. } | RestError::NotRecorded(_)) => {
@@ -176,7 +173,7 @@ impl Inner {
         }
         let simulation = Simulation::from_headers(headers);
         if simulation.is_some() {
-            self.state().simulation = simulation;
+            self.state.lock().simulation = simulation;
         }
         // The exchange sends seconds.
         let retry_after = number_in(headers, RETRY_AFTER.as_str()).map(Duration::from_secs);
@@ -191,7 +188,7 @@ impl Inner {
         }
         // An error page of a proxy does not prove that the real exchange is there.
         if simulation.is_none() && matches!(body.trim_ascii_start().first(), Some(b'{' | b'[')) {
-            self.state().simulation = None;
+            self.state.lock().simulation = None;
         }
         Ok(Stamped { value: body, exchange_time: None, sent, received, simulated: simulation.is_some() })
     }

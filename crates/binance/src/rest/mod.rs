@@ -23,7 +23,7 @@ mod signed;
 mod tests;
 
 pub use answers::{Aggregates, AvgPrice, ExchangeInfo, Ticker, TickerQuote};
-pub use client::{AggTradesQuery, KlinesQuery, Rest, Settings};
+pub use client::{KlinesQuery, Rest, Settings};
 pub use coalesce::Shared;
 pub use endpoint::Endpoint;
 pub use error::{ErrorKind, RestError};

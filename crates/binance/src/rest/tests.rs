@@ -12,7 +12,7 @@ use tribune_clock::{Clock as _, SystemClock};
 use super::ErrorKind;
 
 use super::request::Request;
-use super::{AggTradesQuery, Endpoint, KlinesQuery, RestError, Signer, Simulation};
+use super::{Endpoint, KlinesQuery, Priority, RestError, Signer, Simulation};
 use crate::model::Interval;
 use crate::testing::{Asked, Reply, Server, ShiftedClock, client, client_by};
 
@@ -53,7 +53,7 @@ async fn callers_do_not_wait_for_background_work() {
     })
     .await;
     let rest = server.client(|_| ());
-    let background = rest.in_background();
+    let background = rest.with_priority(Priority::Background);
     let slow_call = tokio::spawn(async move { background.avg_price("BTCUSDT").await.map(drop) });
     while server.asked().is_empty() {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -96,8 +96,7 @@ async fn requests_have_the_documented_parameters() {
     let rest = server.client(|_| ());
     let klines = KlinesQuery { interval: Interval::Mo1, limit: 3, start: Some(1), end: None };
     rest.klines("币USDT", &klines).await.expect("none");
-    let trades = AggTradesQuery { limit: 1000, start: None, end: None, from_id: Some(7) };
-    rest.agg_trades("BTCUSDT", &trades).await.expect("none");
+    rest.agg_trades("BTCUSDT", 1000, Some(7)).await.expect("none");
     rest.tickers_24h(&["BTCUSDT", "ETHUSDT"]).await.expect("none");
     let written: Vec<String> = server.asked().iter().map(|a| format!("{}?{}", a.path, a.query)).collect();
     assert_eq!(
@@ -205,7 +204,7 @@ async fn missing_answer_is_a_timeout() {
 }
 
 #[tokio::test]
-async fn errors_are_asked_again_a_moment_later() {
+async fn errors_are_retried_on_the_next_request() {
     let count = Arc::new(AtomicUsize::new(0));
     let server = Server::start(move |asked| match count.fetch_add(1, Ordering::SeqCst) {
         0 => Reply::new(500, ""),
@@ -224,13 +223,13 @@ async fn errors_are_asked_again_a_moment_later() {
 
 #[tokio::test]
 async fn unreachable_exchange_is_explained() {
-    // Bound, so that nobody else takes it, but not listened on.
-    let nobody = tokio::net::TcpSocket::new_v4().expect("a socket");
-    nobody.bind(([127, 0, 0, 1], 0).into()).expect("a port");
-    let address = nobody.local_addr().expect("address");
+    // Bound but not listening.
+    let closed = tokio::net::TcpSocket::new_v4().expect("a socket");
+    closed.bind(([127, 0, 0, 1], 0).into()).expect("a port");
+    let address = closed.local_addr().expect("address");
     let refused = client(&format!("http://{address}"), |_| ()).avg_price("BTCUSDT").await;
     assert!(matches!(&refused, Err(RestError::Unreachable(why)) if why.contains("refused")), "{refused:?}");
-    // A name that no resolver asks anybody about: its first part is too long.
+    // No resolver looks this name up: its first part is too long.
     let nameless = format!("http://{}.invalid", "a".repeat(64));
     let error = client(&nameless, |_| ()).avg_price("BTCUSDT").await.expect_err("no such host");
     assert!(matches!(error, RestError::Unreachable(_)) && !error.leaves_outcome_unknown(), "{error:?}");

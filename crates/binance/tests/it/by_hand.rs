@@ -1,4 +1,4 @@
-//! Recordings that nobody made.
+//! Hand-written recordings.
 
 use serde_json::{Value, json};
 use tribune_binance::model::Millis;

@@ -32,7 +32,7 @@ async fn announced_end_keeps_books_live() {
     until("every book is live", || async { books.iter().all(live) }).await;
     let traded = |book: &Arc<Published>| book.tape.last().is_some();
     until("every symbol was traded", || async { books.iter().all(traded) }).await;
-    let complete_from: Vec<_> = books.iter().map(|book| book.tape.since(0).complete_from).collect();
+    let complete_from: Vec<_> = books.iter().map(|book| book.tape.complete_from()).collect();
 
     let deadline = Instant::now() + PATIENCE;
     let accepted = exchange.counts().connections_accepted;
@@ -44,7 +44,7 @@ async fn announced_end_keeps_books_live() {
     for (book, complete_from) in books.iter().zip(complete_from) {
         assert_eq!(book.resyncs(), 0, "{}", book.symbol);
         // Nor is a trade missing.
-        assert_eq!(book.tape.since(0).complete_from, complete_from, "{}", book.symbol);
+        assert_eq!(book.tape.complete_from(), complete_from, "{}", book.symbol);
     }
 }
 
@@ -106,7 +106,7 @@ async fn becomes_true(book: &Published, exchange: &Exchange) {
 /// As a simulator does that is started again: its ids begin anew. There and back they are once lower than before and
 /// once higher.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_exchange_that_begins_anew_is_followed() {
+async fn restarted_exchange_is_followed() {
     let seeded = |seed| Simulation { seed, ..simulation() };
     let one = exchange(seeded(1), Limits::default()).await;
     // Seeds that differ in many bits begin with ids that are far apart.
@@ -126,7 +126,7 @@ async fn an_exchange_that_begins_anew_is_followed() {
 
 /// The exchange is busy once, and takes what it is asked again.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_refused_subscription_is_asked_for_again() {
+async fn refused_subscription_is_retried() {
     let exchange = exchange(simulation(), Limits::default()).await;
     exchange.faults().set(&Fault::RefuseSubscriptions { count: 2 });
     let (feed, books) = all_live(&exchange).await;
@@ -190,7 +190,7 @@ async fn replaced_connection_keeps_books_live() {
     let rest = Rest::new(rest_settings(&exchange), clock.clone()).expect("settings");
     let settings =
         feed::Settings { rotate_after: Duration::from_secs(3), ..feed::Settings::new(exchange.stream_url()) };
-    let feed = Feed::start(settings, rest.in_background(), clock);
+    let feed = Feed::start(settings, rest.with_priority(tribune_binance::rest::Priority::Background), clock);
     let track = |symbol: &&str| feed.track(&Arc::from(*symbol), true, 0).expect("room for it");
     let books: Vec<Arc<Published>> = SYMBOLS.iter().map(track).collect();
     until("every book is live", || async { books.iter().all(|book| book.live().is_some()) }).await;

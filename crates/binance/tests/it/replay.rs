@@ -220,7 +220,7 @@ async fn a_missing_diff_is_seen(recordings: &Recordings, expected: &BTreeMap<Str
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_was_recorded_is_followed_exactly() {
+async fn recordings_are_followed_exactly() {
     let recordings = record().await;
     let expected: BTreeMap<String, Expected> =
         recordings.iter().map(|(symbol, recording)| (symbol.clone(), Expected::of(recording))).collect();
@@ -235,7 +235,7 @@ async fn what_was_recorded_is_followed_exactly() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_tricky_recording_is_followed_exactly() {
+async fn tricky_recording_is_followed_exactly() {
     let recordings: Recordings = ["AAAUSDT", "EEEUSDT", "1000SATSUSDT"]
         .into_iter()
         .map(|symbol| (symbol.to_owned(), laid_out(tricky(symbol))))

@@ -211,7 +211,7 @@ fn tracked(exchange: &Exchange) -> Arc<Feed> {
     let clock = Arc::new(tribune_clock::SystemClock);
     let rest = Rest::new(rest_settings(exchange), clock.clone()).expect("settings");
     let settings = feed::Settings { deep_ranks: 1, ..feed::Settings::new(exchange.stream_url()) };
-    let feed = Feed::start(settings, rest.in_background(), clock);
+    let feed = Feed::start(settings, rest.with_priority(tribune_binance::rest::Priority::Background), clock);
     for (rank, symbol) in SYMBOLS.iter().enumerate() {
         feed.track(&Arc::from(*symbol), true, rank).expect("room for it");
     }

@@ -52,7 +52,11 @@ pub fn feed(exchange: &Exchange, symbols: &[&str]) -> Arc<Feed> {
 pub fn feed_at(rest: rest::Settings, stream_url: String, symbols: &[&str]) -> Arc<Feed> {
     let clock = Arc::new(SystemClock);
     let rest = Rest::new(rest, clock.clone()).expect("settings");
-    let feed = Feed::start(feed::Settings::new(stream_url), rest.in_background(), clock);
+    let feed = Feed::start(
+        feed::Settings::new(stream_url),
+        rest.with_priority(tribune_binance::rest::Priority::Background),
+        clock,
+    );
     for (rank, symbol) in symbols.iter().enumerate() {
         feed.track(&Arc::from(*symbol), true, rank).expect("room for it");
     }
@@ -116,7 +120,7 @@ impl Wire {
         format!("ws://{}", self.address)
     }
 
-    /// Nobody is there any more.
+    /// The exchange is gone.
     pub fn cut(&self) {
         self.stop.cancel();
         self.far.lock().expect("no panic").1.cancel();

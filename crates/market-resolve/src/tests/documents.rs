@@ -111,7 +111,7 @@ fn ties_fall_by_status_then_quote_then_volume() {
 }
 
 #[test]
-fn table_is_asked_by_symbol_base_quote_and_pair() {
+fn table_looks_up_symbol_base_quote_and_pair() {
     let table = table();
     assert_eq!(table.lookup("btcUSDT").map(|s| &*s.base), Some("BTC"));
     assert_eq!(table.lookup("TUSDT").map(|s| &*s.base), Some("T"));

@@ -119,7 +119,7 @@ fn lists_and_rankings_find_all_markets() {
 }
 
 #[test]
-fn everyday_words_need_a_sign_that_a_market_is_meant() {
+fn everyday_words_need_market_evidence() {
     check(&[
         ("near", "ticker:NEARUSDT"),
         ("NEAR", "ticker:NEARUSDT"),

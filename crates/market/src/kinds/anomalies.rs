@@ -1,4 +1,4 @@
-//! What differs from a market's own past: hints, not findings.
+//! Differences from a market's own past: hints, not findings.
 
 use super::prelude::*;
 use tribune_analytics::anomalies::{Anomalies, AnomalyKind, Check, return_outlier, volume_outlier};
@@ -11,7 +11,7 @@ const PAST_CANDLES: u32 = 240;
 pub struct MarketAnomalies {
     #[serde(flatten)]
     pub(super) anomalies: Anomalies,
-    /// The candles that two of the checks are of.
+    /// The candles of the volume and return checks.
     candles: Known<Compared>,
 }
 
@@ -24,8 +24,8 @@ struct Compared {
     age_ms: u64,
 }
 
-/// What differs from the symbol's own past. Books that are not watched yet have only their candles; while the exchange
-/// does not answer, the watched book is all there is.
+/// A symbol whose book is not tracked has only the checks of candles; while the exchange does not answer, only those of the
+/// book are made.
 pub(super) async fn find(market: &Market, symbol: &Symbol) -> MarketAnomalies {
     let (checks, candles) = match market.newest_candles(symbol, PAST_OF, PAST_CANDLES).await {
         Ok(klines) => {
@@ -47,15 +47,15 @@ pub(super) async fn find(market: &Market, symbol: &Symbol) -> MarketAnomalies {
         }
         Err(error) => {
             let kinds = [AnomalyKind::VolumeOutlier, AnomalyKind::ReturnOutlier];
-            let unknown = || Unavailable::Unknown("what was traded in the last hours");
+            let unknown = || Unavailable::Unknown("the recent volume");
             (kinds.map(|kind| Check::not_made(kind, unknown())), Known::missing(error))
         }
     };
     let anomalies = match market.feed.lookup(&symbol.name) {
         Some(tracked) => tracked.watch.anomalies(market.exchange_now(), checks.into()),
         None => {
-            let of_books =
-                AnomalyKind::OF_BOOKS.map(|kind| Check::not_made(kind, Unavailable::Unknown("the book's past")));
+            let of_books = AnomalyKind::OF_BOOKS
+                .map(|kind| Check::not_made(kind, Unavailable::Unknown("the history of the book")));
             Anomalies::from(of_books.into_iter().chain(checks).collect::<Vec<_>>())
         }
     };
@@ -66,7 +66,7 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
     let symbol = market.traded(symbol).await?;
     let (book, found) = futures::join!(market.book(&symbol), find(market, &symbol));
     let kind = Kind::Analytics(AnalyticsKind::Anomalies);
-    Answer::new(kind, &symbol, Provenance::of_book(market, &book?), &found)
+    Answer::new(kind, &symbol, Provenance::of_book(market, &book?), found)
 }
 
 impl Figures for MarketAnomalies {
@@ -76,16 +76,18 @@ impl Figures for MarketAnomalies {
         let unusual = all.checks.iter().filter(|check| check.found == Some(true));
         let unusual: Vec<String> = unusual.map(named).collect();
         let outcome = match (checked, unusual.is_empty()) {
-            (0, true) => format!("{name}: no check against its own past could be made yet."),
-            (_, true) => format!("{name}: {checked} checks against its own past, nothing unusual found."),
+            (0, true) => format!("{name}: no anomaly check could be made yet."),
+            (_, true) => format!("{name}: {checked} anomaly checks, nothing unusual found."),
             _ => {
                 let unusual = unusual.join(", ");
-                format!("{name}: {found} of {checked} checks found something unusual: {unusual}. Hints, not findings.")
+                format!(
+                    "{name}: {found} of {checked} anomaly checks found something unusual: {unusual}. Hints, not findings."
+                )
             }
         };
         let missing = match all.checks.len() - checked {
             0 => "Every check could be made.".to_owned(),
-            missing => format!("{missing} checks could not be made; each says why."),
+            missing => format!("{missing} checks could not be made; each has a reason."),
         };
         vec![outcome, missing]
     }

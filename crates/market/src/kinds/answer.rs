@@ -1,13 +1,14 @@
-//! An answer of any kind: what it is about, where and when its figures are from, and the figures by name. The object of a
-//! tool, the document, the page and the citation record are made of it.
+//! An answer of any kind: its market, the source and time of its figures, and the figures by name. A tool's JSON, the
+//! document, the page and the citation record are made from it.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
+use serde_json::value::RawValue;
 use tribune_core::{Document, DocumentId, JsonObject, Result};
 
 use super::time::Time;
@@ -16,7 +17,7 @@ use crate::market::{BookReading, Market, Origin};
 use tribune_binance::feed::BookState;
 use tribune_binance::model::{Millis, Symbol};
 use tribune_binance::moment::Moment;
-use tribune_citations::records::Fingerprint;
+use tribune_citations::record;
 use tribune_market_resolve::id::{Kind, MarketId};
 
 /// Where a citation record keeps its values, in the metadata of its document.
@@ -59,7 +60,7 @@ impl About {
     }
 }
 
-/// Where figures are from, and when.
+/// Source and time of figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     pub venue: Cow<'static, str>,
@@ -113,7 +114,7 @@ impl Provenance {
         };
         let from = match self.source {
             Origin::Stream => "from the exchange's streams",
-            Origin::Rest => "asked of the exchange",
+            Origin::Rest => "requested from the exchange",
         };
         let state = self.book_state.map(|state| format!("; live book: {}", state.as_str()));
         let reason = self.book_state_reason.as_ref().map(|reason| format!(" ({reason})"));
@@ -128,7 +129,7 @@ pub(crate) struct Named {
     /// What the answer is about its market: `order book`, `cost to trade`.
     #[serde(default)]
     pub(crate) what: String,
-    /// As [`Figures::headline`] has it.
+    /// See [`Figures::headline`].
     #[serde(default)]
     pub(crate) headline: Cow<'static, str>,
     pub(crate) figures: JsonObject,
@@ -137,10 +138,12 @@ pub(crate) struct Named {
 #[derive(Debug, Clone)]
 pub struct Answer {
     pub id: DocumentId,
+    pub(crate) kind: Kind,
     pub about: About,
     pub provenance: Provenance,
-    pub(crate) named: Named,
-    sentences: Vec<String>,
+    figures: Arc<dyn Figures>,
+    /// Made when it is first needed: a search result is only a sentence.
+    named: OnceLock<Named>,
 }
 
 /// An answer as one JSON object.
@@ -158,29 +161,49 @@ pub(crate) struct Envelope<'a, F> {
 }
 
 impl Answer {
-    pub(crate) fn new(kind: Kind, symbol: &Symbol, provenance: Provenance, figures: &impl Figures) -> Result<Self> {
+    pub(crate) fn new(
+        kind: Kind,
+        symbol: &Symbol,
+        provenance: Provenance,
+        figures: impl Figures + 'static,
+    ) -> Result<Self> {
         let id = MarketId::new(kind, symbol.name.clone());
         Self::about(&id, About::symbol(symbol), provenance, figures)
     }
 
-    pub(crate) fn about(id: &MarketId, about: About, provenance: Provenance, figures: &impl Figures) -> Result<Self> {
-        let named = Named {
-            what: figures.what(&about).unwrap_or_else(|| title(id.kind()).into_owned()),
-            headline: figures.headline().into(),
-            figures: fields_of(figures),
-        };
-        Ok(Self { id: id.document_id()?, sentences: figures.sentences(&about), about, provenance, named })
+    pub(crate) fn about(
+        id: &MarketId,
+        about: About,
+        provenance: Provenance,
+        figures: impl Figures + 'static,
+    ) -> Result<Self> {
+        let (kind, id, figures) = (id.kind(), id.document_id()?, Arc::new(figures));
+        Ok(Self { id, kind, about, provenance, figures, named: OnceLock::new() })
+    }
+
+    pub(crate) fn named(&self) -> &Named {
+        self.named.get_or_init(|| Named {
+            what: self.what(),
+            headline: self.figures.headline().into(),
+            figures: self.figures.fields(),
+        })
+    }
+
+    /// What the answer is about its market.
+    pub(crate) fn what(&self) -> String {
+        self.figures.what(&self.about).unwrap_or_else(|| title(self.kind).into_owned())
     }
 
     pub fn title(&self) -> String {
+        let what = self.what();
         let label = self.provenance.simulated.as_ref().map(|_| "SIMULATED");
-        let parts = [label, self.about.symbol.as_deref(), Some(&*self.named.what)];
+        let parts = [label, self.about.symbol.as_deref(), Some(&*what)];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
     /// What matters most, in one sentence.
-    pub(crate) fn brief(&self) -> &str {
-        self.sentences.first().map_or("", String::as_str)
+    pub(crate) fn brief(&self) -> String {
+        self.figures.sentences(&self.about).into_iter().next().unwrap_or_default()
     }
 
     /// What a tool gives.
@@ -191,21 +214,21 @@ impl Answer {
             url,
             about: Cow::Borrowed(&self.about),
             provenance: Cow::Borrowed(&self.provenance),
-            figures: &self.named.figures,
+            figures: &self.named().figures,
         }
     }
 
     /// A document: sentences first, then the data.
     pub(crate) fn document(&self) -> Document {
-        let provenance = fields_of(&self.provenance);
+        let provenance = self.provenance.fields();
         let label = self.provenance.simulated.as_ref().map(|label| format!("{label}."));
-        let mut lines: Vec<String> = label.into_iter().chain(self.sentences.iter().cloned()).collect();
+        let mut lines: Vec<String> = label.into_iter().chain(self.figures.sentences(&self.about)).collect();
         lines.push(self.provenance.sentence());
         let note = self.provenance.clock_note.as_ref();
         lines.extend(note.map(|note| format!("Note: {note}.")));
         lines.push("\nData:".to_owned());
         let mut tables = Vec::new();
-        for (name, value) in provenance.iter().chain(&self.named.figures) {
+        for (name, value) in provenance.iter().chain(&self.named().figures) {
             match columns_and_rows(value) {
                 Some(table) => tables.push((name, table)),
                 None => lines.push(format!("{name}: {}", plain(value))),
@@ -216,7 +239,7 @@ impl Answer {
             lines.push(format!("\n{name} ({}):", cells(columns)));
             lines.extend(rows.iter().filter_map(Value::as_array).map(|row| cells(row)));
         }
-        let mut metadata = fields_of(&self.about);
+        let mut metadata = self.about.fields();
         metadata.extend(provenance);
         // Every document's `source` is the scheme of its id.
         if let Some(source) = metadata.shift_remove("source") {
@@ -233,44 +256,42 @@ impl Answer {
         }
     }
 
-    /// Tells this answer from another about the same: by its figures and times. A search result does not say its age, and
-    /// is the same until the figures change.
-    pub(crate) fn fingerprint(&self, id: &DocumentId, snippet: Option<&str>) -> Fingerprint {
-        let provenance = &self.provenance;
-        let state = (provenance.book_state, &provenance.book_state_reason, &provenance.clock_note);
-        let age_ms = snippet.is_none().then_some(provenance.age_ms);
-        let times = (&provenance.exchange_time, &provenance.received_time, age_ms);
-        Fingerprint::new(id, &(&self.named, times, state, snippet))
+    /// What a record keeps of it: `document` with the figures, and what a page shows beside them.
+    pub(crate) fn record(
+        &self,
+        document: &Document,
+        snippet: Option<&str>,
+        surroundings: Option<&RawValue>,
+    ) -> Result<String> {
+        let answer = Record {
+            about: Cow::Borrowed(&self.about),
+            provenance: Cow::Borrowed(&self.provenance),
+            answer: Cow::Borrowed(self.named()),
+            snippet: snippet.map(Cow::Borrowed),
+            surroundings,
+        };
+        record(document, Some(&WithAnswer { answer }))
     }
+}
 
-    /// The document as a citation keeps it: with the figures beside its text, and what a page shows beside them.
-    pub(crate) fn record(&self, snippet: Option<&str>, surroundings: Option<Value>) -> Document {
-        let mut document = self.document();
-        let record = json!({
-            "about": self.about,
-            "provenance": self.provenance,
-            "snippet": snippet,
-            "answer": self.named,
-            "surroundings": surroundings,
-        });
-        document.metadata.insert(RECORD.to_owned(), record);
-        document
-    }
+#[derive(Serialize)]
+struct WithAnswer<'a> {
+    answer: Record<'a, &'a RawValue>,
 }
 
 /// What a citation record keeps of an answer beside its text.
-#[derive(Debug, Deserialize)]
-pub(crate) struct Record {
-    pub(crate) about: About,
-    pub(crate) provenance: Provenance,
-    pub(crate) answer: Named,
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Record<'a, Surroundings = JsonObject> {
+    pub(crate) about: Cow<'a, About>,
+    pub(crate) provenance: Cow<'a, Provenance>,
+    pub(crate) answer: Cow<'a, Named>,
     /// The sentence that a search result showed.
-    pub(crate) snippet: Option<String>,
+    pub(crate) snippet: Option<Cow<'a, str>>,
     /// The chart and the book of the moment, by the names that figures have.
-    pub(crate) surroundings: Option<JsonObject>,
+    pub(crate) surroundings: Option<Surroundings>,
 }
 
-impl Record {
+impl Record<'static> {
     /// `None` of a document that has only a text.
     pub(crate) fn read(document: &Document) -> Option<serde_json::Result<Self>> {
         document.metadata.get(RECORD).map(Self::deserialize)
@@ -282,10 +303,17 @@ impl Record {
     }
 }
 
-pub(crate) fn fields_of(value: &impl Serialize) -> JsonObject {
-    match serde_json::to_value(value) {
-        Ok(Value::Object(fields)) => fields,
-        _ => JsonObject::new(),
+/// The fields of a value, as JSON has them.
+pub(crate) trait Fields {
+    fn fields(&self) -> JsonObject;
+}
+
+impl<V: Serialize> Fields for V {
+    fn fields(&self) -> JsonObject {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(fields)) => fields,
+            _ => JsonObject::new(),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 
-const NEVER: &str = "nothing was ever traded";
+const NEVER: &str = "it was never traded";
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AveragePrice {
@@ -26,7 +26,7 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
         standing: Standing::Exact,
         reason: value.price.is_none().then(|| NEVER.to_owned()),
     };
-    Answer::new(Kind::Ticker, &symbol, provenance, &figures)
+    Answer::new(Kind::Ticker, &symbol, provenance, figures)
 }
 
 impl Figures for AveragePrice {

@@ -7,7 +7,7 @@ use tribune_binance::book::{Depth, Level};
 /// Levels a side that one answer shows.
 const MAX_SHOWN: usize = 100;
 
-/// Which book figures are of.
+/// The version of the book behind the figures.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct BookOf {
     last_update_id: u64,
@@ -63,7 +63,7 @@ pub struct Levels {
     asks: Table<Level>,
 }
 
-/// What rests on the levels of one side that are used.
+/// The sum of the levels of one side that are used.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Total {
     levels_used: usize,
@@ -108,15 +108,16 @@ pub async fn load(market: &Market, symbol: &str, limit: usize) -> Result<Answer>
         levels_asked: limit,
         standing: Standing::Exact,
         reason: quotes.reason,
-        note: has_more
-            .then(|| format!("the best {MAX_SHOWN} levels a side are listed; totals are over the levels they say")),
+        note: has_more.then(|| {
+            format!("the best {MAX_SHOWN} levels a side are listed; levels_used says how many each total covers")
+        }),
         levels: Levels::new(depth, limit.min(MAX_SHOWN)),
     };
-    Answer::new(Kind::OrderBook, &symbol, Provenance::of_book(market, &book), &figures)
+    Answer::new(Kind::OrderBook, &symbol, Provenance::of_book(market, &book), figures)
 }
 
 impl Total {
-    /// `whole` if the side has no levels beyond those known. Of an empty side there is no total, but a reason.
+    /// `whole` if no levels beyond the known ones exist. An empty side has a reason instead of a total.
     fn of(side: impl Iterator<Item = Level> + Clone, levels: usize, whole: bool, empty: Unavailable) -> Self {
         let used = || side.clone().take(levels);
         let levels_used = used().count();
@@ -159,7 +160,7 @@ pub async fn load_best(market: &Market, symbol: &str) -> Result<Answer> {
         of: BookOf::new(&book),
         quotes: quotes(&book.view.depth).map_err(|reason| no_figures(&symbol, &reason))?,
     };
-    Answer::new(Kind::OrderBookL1, &symbol, Provenance::of_book(market, &book), &figures)
+    Answer::new(Kind::OrderBookL1, &symbol, Provenance::of_book(market, &book), figures)
 }
 
 impl Figures for BestPrices {

@@ -42,10 +42,10 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
         walls: walls(market, &symbol, &book),
     };
     let kind = Kind::Analytics(AnalyticsKind::Health);
-    Answer::new(kind, &symbol, Provenance::of_book(market, &book), &figures)
+    Answer::new(kind, &symbol, Provenance::of_book(market, &book), figures)
 }
 
-/// Those of the book that the other figures are of; only a live one is watched.
+/// The walls of the same book as the other figures; only live books are watched.
 fn walls(market: &Market, symbol: &Symbol, book: &BookReading) -> KnownWalls {
     let missing = |reason: String| KnownWalls::Missing { walls: (), reason };
     let Some(tracked) = market.feed.lookup(&symbol.name) else {
@@ -55,15 +55,9 @@ fn walls(market: &Market, symbol: &Symbol, book: &BookReading) -> KnownWalls {
         let walls = tracked.watch.walls_in(&book.view, &tracked.tape, market.exchange_now());
         return KnownWalls::Watched(Box::new(walls));
     }
-    let why = match book.state {
-        BookState::Live => "it has become live only now",
-        BookState::Warming => "its first snapshot is being waited for",
-        BookState::Stale => "its updates have stopped coming",
-        BookState::Resyncing => "it was discarded, and its next snapshot is being waited for",
-    };
-    let why = book.reason.as_deref().unwrap_or(why);
+    let why = book.reason.as_deref().unwrap_or(book.state.usual_reason());
     let state = book.state.as_str();
-    missing(format!("walls are told of a live book alone, and this one is {state}: {why}"))
+    missing(format!("walls need a live book, and this one is {state}: {why}"))
 }
 
 impl Figures for BookHealth {

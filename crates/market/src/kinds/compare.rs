@@ -71,7 +71,6 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
         market.newest_candles(&symbol, Interval::H1, CANDLES_ASKED),
     );
     let book = book?;
-    // One that asks for a pause still sends its streams.
     let (ticker, note) = match ticker {
         Ok(ticker) => (Some((ticker.value.clone(), ticker.received)), None),
         Err(error) => {
@@ -90,7 +89,7 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
     let last = value.and_then(|value| value.last);
     let unpriced = match (value, &note) {
         (None, Some(why)) => Some(why.clone()),
-        _ => last.is_none().then(|| "nothing was ever traded".to_owned()),
+        _ => last.is_none().then(|| "it was never traded".to_owned()),
     };
     let of_book = match &quotes {
         Ok(quotes) => quotes.reason.clone(),
@@ -138,10 +137,10 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
         standing: Standing::Exact,
         realised_volatility_standing: Standing::Sound,
     };
-    Answer::new(Kind::Ticker, &symbol, Provenance::of_book(market, &book), &figures)
+    Answer::new(Kind::Ticker, &symbol, Provenance::of_book(market, &book), figures)
 }
 
-/// Of the last full hours that make a day, as far as there are so many.
+/// Of the last 24 full hours, or as many as there are.
 fn last_day(closed: &[Candle]) -> std::result::Result<RealisedVolatility, Unavailable> {
     let from = closed.len().saturating_sub(RETURNS + 1);
     realised(&closed[from..], Interval::H1)

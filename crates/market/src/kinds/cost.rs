@@ -10,7 +10,7 @@ use tribune_binance::book::Depth;
 pub struct CostToTrade {
     #[serde(flatten)]
     of: BookOf,
-    /// What the exchange's rules say against one order of this size.
+    /// The exchange's rules that one order of this size breaks.
     #[serde(skip_serializing_if = "Option::is_none")]
     order_note: Option<String>,
     #[serde(flatten)]
@@ -57,10 +57,10 @@ pub async fn load(market: &Market, symbol: &str, side: Action, size: Size) -> Re
         asked_quote,
         asked_base,
     };
-    Answer::new(Kind::OrderBookL2, &symbol, Provenance::of_book(market, &book), &figures)
+    Answer::new(Kind::OrderBookL2, &symbol, Provenance::of_book(market, &book), figures)
 }
 
-/// Whether the exchange may have levels of the walked side that a deeper look would show.
+/// Whether a deeper snapshot may show more levels of this side.
 fn has_more(depth: &Depth, side: Action) -> bool {
     let known = match side {
         Action::Buy => depth.asks.len(),
@@ -81,10 +81,10 @@ fn beyond_rules(symbol: &Symbol, size: Size, worked: &Cost) -> Option<String> {
         Size::Quote(_) => None,
     };
     let notes = [
-        least_worth.map(|least| format!("the exchange takes no order worth less than {least} {quote}")),
-        least.map(|least| format!("the exchange takes no order of less than {least} {base}")),
-        step.map(|step| format!("the exchange takes quantities in steps of {step} {base}, and this is none")),
-        most.map(|most| format!("the exchange takes no single order of more than {most} {base}: it would be several")),
+        least_worth.map(|least| format!("below the exchange's minimum order value of {least} {quote}")),
+        least.map(|least| format!("below the exchange's minimum quantity of {least} {base}")),
+        step.map(|step| format!("not a multiple of the quantity step {step} {base}")),
+        most.map(|most| format!("above the exchange's maximum of {most} {base} for one order: it takes several")),
     ];
     notes.into_iter().flatten().reduce(|all, one| format!("{all}; {one}"))
 }
@@ -113,11 +113,11 @@ impl Figures for CostToTrade {
         let held = worked.filled_quote;
         let filled = match (worked.filled, worked.complete) {
             (true, true) => String::new(),
-            (true, false) => " The book is not known this far: it may cost less.".to_owned(),
+            (true, false) => " The known book ends before that: the true cost may be lower.".to_owned(),
             (false, true) => format!(" Not filled: the whole book holds only {held} {quote}."),
-            (false, false) => format!(
-                " Not filled by the known levels, which hold {held} {quote}: what lies beyond them is not known."
-            ),
+            (false, false) => {
+                format!(" Not filled: the known levels hold {held} {quote}, and deeper levels are not known.")
+            }
         };
         let order = format!("{} {} of {name}", capitalised(self.verb()), self.asked(about));
         let (traded, average) = (worked.filled_base, worked.vwap);
@@ -127,9 +127,7 @@ impl Figures for CostToTrade {
             format!(
                 "{order}: {traded} {base} at {average} {quote} on average, {slippage} basis points from mid {mid}; {levels} levels, worst price {worst}.{filled}"
             ),
-            format!(
-                "Cost against mid: {cost} {quote}, fees not included; hidden orders and what others do meanwhile are not known."
-            ),
+            format!("Cost against mid: {cost} {quote}, without fees, hidden orders and changes of the book meanwhile."),
         ]
     }
 
@@ -144,7 +142,7 @@ mod tests {
     use tribune_binance::testing::{depth, money, quantity};
 
     #[test]
-    fn orders_against_the_rules_are_noted() {
+    fn broken_order_rules_are_noted() {
         let symbol = Symbol {
             step_size: Some(quantity("0.001")),
             min_quantity: Some(quantity("0.01")),
@@ -155,13 +153,13 @@ mod tests {
         let book = depth(&[("99", "10")], &[("100", "10")]);
         for (size, told) in [
             (Size::Base(quantity("1.001")), None),
-            (Size::Base(quantity("1.0005")), Some("steps of 0.001 BTC, and this is none")),
-            (Size::Base(quantity("0.0105")), Some("steps of 0.001 BTC")),
+            (Size::Base(quantity("1.0005")), Some("not a multiple of the quantity step 0.001 BTC")),
+            (Size::Base(quantity("0.0105")), Some("quantity step 0.001 BTC")),
             (
                 Size::Base(quantity("0.009")),
-                Some("worth less than 1 USDT; the exchange takes no order of less than 0.01"),
+                Some("minimum order value of 1 USDT; below the exchange's minimum quantity of 0.01"),
             ),
-            (Size::Base(quantity("6")), Some("more than 5 BTC")),
+            (Size::Base(quantity("6")), Some("maximum of 5 BTC")),
             // An amount of money is traded for what steps it makes.
             (Size::Quote(money("33.33")), None),
         ] {

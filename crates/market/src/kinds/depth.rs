@@ -61,10 +61,10 @@ pub async fn load(market: &Market, symbol: &str, depth_levels: usize) -> Result<
         cost_to_trade: Table(costs),
         levels: Levels::new(depth, depth_levels.min(MAX_SHOWN)),
     };
-    Answer::new(Kind::OrderBookL2, &symbol, Provenance::of_book(market, &book), &figures)
+    Answer::new(Kind::OrderBookL2, &symbol, Provenance::of_book(market, &book), figures)
 }
 
-/// What trades of several sizes would cost, for those who cannot ask for one.
+/// What trades of the default sizes would cost: a document takes no size.
 fn costs(market: &Market, symbol: &Symbol, depth: &Depth) -> Vec<SizedCost> {
     let day = market.feed.board.lookup(&symbol.name).map(|day| day.quote_volume);
     let each = |side| {

@@ -1,4 +1,4 @@
-//! Order flow: who traded with whom in the last seconds.
+//! Order flow: taker buys and sells of the last seconds.
 
 mod pressure;
 
@@ -6,11 +6,11 @@ use super::prelude::*;
 use pressure::{Impact, Pressure};
 use tribune_analytics::flow::{TradeFlow, trade_flow};
 
-/// The window that is meant where none is given.
+/// The default window.
 pub(crate) const FLOW_SECS: u32 = 60;
 /// What `orders_per_sec` counts, whether trades came singly or in the exchange's aggregates.
 const ORDERS_COUNTED: &str = "single trades, by their ids; one order may make several";
-/// A window that ends longer ago says when.
+/// A window that ended longer ago says when.
 const NOW_MS: u64 = 1_500;
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -61,7 +61,7 @@ fn answer(market: &Market, symbol: &Symbol, reading: &TradesReading, window_secs
         when: in_words(window_secs, covered, window, reading.is_cut, provenance.age_ms),
     };
     let kind = Kind::Analytics(AnalyticsKind::OrderFlow);
-    Answer::new(kind, symbol, provenance, &figures)
+    Answer::new(kind, symbol, provenance, figures)
 }
 
 /// The part of the window whose trades are complete.
@@ -73,7 +73,7 @@ fn covered(reading: &TradesReading, window: Window) -> Window {
     }
 }
 
-/// `last 60 s`; and how much of that is there, and when it ended, where either is not as one would think.
+/// `last 60 s`, with the part that is covered and its end where these differ.
 fn in_words(asked_secs: u32, covered: Window, window: Window, is_cut: bool, age_ms: u64) -> String {
     let up_to = match age_ms {
         NOW_MS.. => format!(" up to {}", Time::from_millis(window.end_ms)),
@@ -83,7 +83,7 @@ fn in_words(asked_secs: u32, covered: Window, window: Window, is_cut: bool, age_
         return format!("last {asked_secs} s{up_to}");
     }
     let why = match is_cut {
-        true => "more was traded than can be read at once",
+        true => "too many trades to read them all",
         false => "earlier trades are not known",
     };
     let covered = covered.seconds();
@@ -116,11 +116,11 @@ impl Figures for OrderFlow {
     }
 }
 
-/// `buyers took 1.5 BTC, sellers gave 1.2 BTC: net 0.3 BTC`
+/// `taker buys 1.5 BTC, taker sells 1.2 BTC, net 0.3 BTC`
 pub(super) fn took_and_gave(flow: &TradeFlow, about: &About) -> String {
     let (bought, sold, net) = (flow.buy_volume_base, flow.sell_volume_base, flow.net_flow_base);
     let base = about.base();
-    format!("buyers took {bought} {base}, sellers gave {sold} {base}: net {net} {base}")
+    format!("taker buys {bought} {base}, taker sells {sold} {base}, net {net} {base}")
 }
 
 #[cfg(test)]
@@ -146,9 +146,6 @@ mod tests {
         assert_eq!(told(0, 20), "last 300 s");
         assert_eq!(told(700_000, 1_500), "last 300 s up to 1970-01-01T00:16:40.000Z");
         // From 876,544 on: 123.457 s.
-        assert_eq!(
-            told(876_544, 20),
-            "last 123.5 s, of the 300 s asked for (more was traded than can be read at once)"
-        );
+        assert_eq!(told(876_544, 20), "last 123.5 s, of the 300 s asked for (too many trades to read them all)");
     }
 }

@@ -52,7 +52,7 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
         last_update_id: book.view.last_update_id,
     };
     let kind = Kind::Analytics(AnalyticsKind::Health);
-    Answer::new(kind, &symbol, Provenance::of_book(market, &book), &figures)
+    Answer::new(kind, &symbol, Provenance::of_book(market, &book), figures)
 }
 
 impl Figures for MarketHealth {
@@ -61,7 +61,7 @@ impl Figures for MarketHealth {
         let reason = score.reason.as_ref().map(|reason| format!(": {reason}"));
         let (points, used, reason) = (or_unknown(score.score), score.weights_used, reason.unwrap_or_default());
         let first = format!(
-            "{name}: health {points} of 100, a convention of published parts and weights (over {used} of the weight){reason}."
+            "{name}: health {points} of 100, a convention with published components and weights ({used} of the weight used){reason}."
         );
         let parts = score.components.iter().map(sentence);
         std::iter::once(first).chain(parts).collect()
@@ -82,7 +82,7 @@ fn sentence(part: &Component) -> String {
         }
         None => {
             let reason = or_unknown(part.reason.as_ref());
-            format!("{name}: not known ({reason}); weight {weight} left out.")
+            format!("{name}: unknown ({reason}); its weight {weight} is not used.")
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What the exchange's rules say of a symbol, and of the exchange as a whole.
+//! Trading rules of a symbol, and the exchange as a whole.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -38,7 +38,7 @@ pub(super) fn answer(market: &Market, symbol: &Symbol) -> Result<Answer> {
         standing: Standing::Exact,
     };
     let provenance = Provenance::new(market, Origin::Rest, None, market.symbols_loaded());
-    Answer::new(Kind::ExchangeInfo, symbol, provenance, &figures)
+    Answer::new(Kind::ExchangeInfo, symbol, provenance, figures)
 }
 
 impl Figures for TradingRules {
@@ -53,7 +53,7 @@ impl Figures for TradingRules {
     }
 }
 
-/// The exchange as a whole, with where that is from.
+/// The exchange as a whole.
 #[derive(Debug, Serialize)]
 pub struct Exchange {
     #[serde(flatten)]
@@ -107,7 +107,7 @@ pub async fn exchange(market: &Market) -> Result<Exchange> {
     })
 }
 
-/// What the tool gives, for its schema: of a symbol its rules, without one the exchange.
+/// For the tool's schema: the rules of a symbol, or the exchange if none is given.
 #[derive(JsonSchema)]
 #[allow(dead_code, reason = "only its schema is used")]
 pub(crate) struct RulesOrExchange {

@@ -106,12 +106,12 @@ pub async fn load(market: &Market, symbol: &str, range: Range) -> Result<Answer>
     let closed = market.closed(&klines);
     let figures = Klines::new(&klines.value, closed, range, market.exchange_now());
     let provenance = Provenance::new(market, Origin::Rest, klines.exchange_time, klines.received);
-    Answer::new(Kind::Klines(range.interval), &symbol, provenance, &figures)
+    Answer::new(Kind::Klines(range.interval), &symbol, provenance, figures)
 }
 
 impl Klines {
     fn new(candles: &[Candle], closed: &[Candle], range: Range, now: Millis) -> Self {
-        // Who asks from a time on wants the first; who does not wants the newest.
+        // With start_time the first candles are listed, otherwise the newest.
         let (shown, keep) = match range.start {
             Some(_) => (&candles[..candles.len().min(MAX_SHOWN)], Keep::First),
             None => (&candles[candles.len().saturating_sub(MAX_SHOWN)..], Keep::Last),
@@ -123,8 +123,8 @@ impl Klines {
         };
         let ends = candles.first().zip(candles.last());
         let reason = match range.start {
-            Some(start) if start > now => "start_time is in the future: there are no candles of it yet",
-            _ => "the exchange has no candles for these times: it may not have been traded then",
+            Some(start) if start > now => "start_time is in the future",
+            _ => "the exchange has no candles for these times; the symbol may not have been traded then",
         };
         let is_closed = |last: &Candle| closed.iter().any(|candle| candle.open_time == last.open_time);
         Self {
@@ -157,7 +157,7 @@ impl Klines {
     }
 }
 
-/// What figures are of and rows are not, and what to ask for to have them.
+/// Candles that are in the figures but not listed, and how to get them.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 struct Unlisted {
     listed: &'static str,
@@ -190,7 +190,7 @@ impl Unlisted {
             (None, None) => "fewer at a time".to_owned(),
         };
         let (all, rows, end) = (self.candles, self.rows, self.listed);
-        format!("Figures are of all {all}; the {end} {rows} are listed: for the others ask with {how}.")
+        format!("Figures cover all {all} candles; the {end} {rows} are listed. Ask with {how} for the others.")
     }
 }
 
@@ -202,9 +202,9 @@ impl Figures for Klines {
             (Some(prices), Some(cover)) => {
                 let (start, end) = (Time::from_millis(cover.start_ms), Time::from_millis(cover.end_ms));
                 let Prices { open_price, high_price, low_price, close_price, close_is_final } = prices;
-                let state = if *close_is_final { "closed" } else { "still open: it will change" };
+                let state = if *close_is_final { "closed" } else { "still open" };
                 format!(
-                    "{name}: {count} candles of {interval}, {start} to {end}; first open {open_price}, last close {close_price} {quote} ({state}); highest {high_price}, lowest {low_price}."
+                    "{name}: {count} {interval} candles, {start} to {end}; first open {open_price}, last close {close_price} {quote} ({state}); highest {high_price}, lowest {low_price}."
                 )
             }
             _ => format!("{name}: {}.", or_unknown(self.reason.as_ref())),
@@ -213,7 +213,7 @@ impl Figures for Klines {
         std::iter::once(all).chain(unlisted).collect()
     }
 
-    /// A price of the past is not as young as the answer that has it.
+    /// The headline says how old its prices are, which is only right if the last candle is still open.
     fn headline(&self) -> &'static str {
         if self.last_closed == Some(false) { "close_price high_price low_price" } else { "" }
     }

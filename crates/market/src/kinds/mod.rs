@@ -33,16 +33,14 @@ pub mod trades;
 pub mod vacuums;
 
 use std::borrow::Cow;
+use std::fmt;
 
 use rust_decimal::Decimal;
-use serde::Serialize;
 use tribune_analytics::Unavailable;
 use tribune_core::{Error, Result};
 
-#[cfg(test)]
-pub(crate) use answer::fields_of;
 pub use answer::{About, Answer, Provenance};
-pub(crate) use answer::{Named, Record, columns_and_rows};
+pub(crate) use answer::{Fields, Named, Record, columns_and_rows};
 pub(crate) use search::{Found, at_hand, found, found_all};
 pub use time::Time;
 
@@ -53,7 +51,7 @@ use tribune_market_resolve::asset_name;
 use tribune_market_resolve::id::{AnalyticsKind, Kind, MarketId};
 
 /// The figures of one kind of answer.
-pub(crate) trait Figures: Serialize {
+pub(crate) trait Figures: Fields + fmt::Debug + Send + Sync {
     /// What the answer is about its market, where that is not what all documents of its kind are about.
     fn what(&self, _about: &About) -> Option<String> {
         None

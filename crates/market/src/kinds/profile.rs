@@ -59,14 +59,14 @@ impl Past {
         Provenance::new(market, Origin::Rest, self.candles.exchange_time, self.candles.received)
     }
 
-    /// The trades or candles that the histogram counts.
+    /// The candles that the histogram counts.
     pub(super) fn used(&self) -> impl Iterator<Item = &Candle> {
         let candles = self.candles.value.iter();
         candles.filter(|candle| counts(candle, &self.window))
     }
 
-    /// Why figures are of less than was asked for, if there is data of only a part of the window. Candles lie on
-    /// boundaries of their own, which the window's ends do not.
+    /// A note if there is data for only a part of the window. Candles do not begin at the window's ends, so two
+    /// candles less are normal.
     pub(super) fn shortfall(&self, coverage: Option<f64>) -> Option<String> {
         let missing = (1.0 - coverage?) * self.window.millis() as f64;
         if missing <= 2.0 * self.interval.millis() as f64 {
@@ -76,9 +76,7 @@ impl Past {
         let hours = self.window.seconds() / 3_600.0;
         let from = self.used().next().map(|first| Time::from_millis(first.open_time));
         let from = from.map_or_else(|| "an unknown time".to_owned(), |time| time.to_string());
-        Some(format!(
-            "of {percent}% of the {hours} h only: the exchange has no candles of the rest; the first is of {from}"
-        ))
+        Some(format!("based on {percent}% of the {hours} h: the exchange has no candles before {from}"))
     }
 }
 
@@ -110,7 +108,7 @@ pub async fn load(market: &Market, symbol: &str, hours: u32, tick_size: Option<P
         profile,
     };
     let kind = Kind::Analytics(AnalyticsKind::VolumeProfile);
-    Answer::new(kind, &symbol, past.provenance(market), &figures)
+    Answer::new(kind, &symbol, past.provenance(market), figures)
 }
 
 impl Figures for Profile {
@@ -124,10 +122,8 @@ impl Figures for Profile {
         let share = or_unknown(self.profile.value_area_share.map(percent));
         let vwap = or_unknown(self.profile.vwap);
         let mut sentences = vec![
-            format!(
-                "{name}, last {hours} h: most was traded around {poc} {quote} (point of control, {poc_low} to {poc_high})."
-            ),
-            format!("{share}% of the volume between {val} and {vah} {quote} (value area); VWAP {vwap}."),
+            format!("{name}, last {hours} h: point of control {poc} {quote} ({poc_low} to {poc_high})."),
+            format!("Value area {val} to {vah} {quote} with {share}% of the volume; VWAP {vwap}."),
         ];
         sentences.extend(self.coverage_note.as_ref().map(|why| format!("This is {why}.")));
         sentences
@@ -164,10 +160,7 @@ mod tests {
             }),
         };
         let told = past(54).shortfall(Some(0.1)).expect("a part only");
-        assert_eq!(
-            told,
-            "of 10% of the 1 h only: the exchange has no candles of the rest; the first is of 1970-01-01T00:54:00.000Z"
-        );
+        assert_eq!(told, "based on 10% of the 1 h: the exchange has no candles before 1970-01-01T00:54:00.000Z");
         // A candle at either end may be cut by the window: 58 of 60 are all there are.
         assert_eq!(past(2).shortfall(Some(0.9667)), None);
         assert_eq!(past(0).shortfall(None), None);

@@ -1,8 +1,9 @@
-//! All markets of one quote asset: where volume is, what rose and what fell.
+//! All markets of one quote asset: turnover, gainers and losers.
 
 mod days;
 
 use std::cmp::Ordering;
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use super::prelude::*;
@@ -10,17 +11,16 @@ use days::{Days, quote_asset};
 use tribune_analytics::ranking::{Order, Place, Ranking, percent};
 use tribune_market_resolve::id::MarketId;
 
-/// The streams of an exchange are never silent for so long.
+/// Streams that are silent for this long have failed.
 pub(crate) const SILENT_MS: u64 = 5_000;
 /// Markets that a document lists in each order, and that its sentences name.
 const LISTED: usize = 15;
 const NAMED: usize = 3;
-const HEADLINE: &str = "quote_volume markets_counted rose fell volume_share_of_first_10_pct";
 
 /// The markets of one quote asset together.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 struct Summary {
-    /// Why it is not of now.
+    /// Why it is stale.
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
     markets_counted: usize,
@@ -32,16 +32,23 @@ struct Summary {
     window: String,
     reason: Option<String>,
     standing: Standing,
-    /// With the first of each order, which not every answer lists.
+    /// They name the first of each order, also where an answer lists only one.
     #[serde(skip)]
     sentences: Vec<String>,
+}
+
+/// All markets of one quote asset, with lists of some.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Markets<Lists> {
+    #[serde(flatten)]
+    summary: Summary,
+    #[serde(flatten)]
+    lists: Lists,
 }
 
 /// The first markets in one order.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TopMarkets {
-    #[serde(flatten)]
-    summary: Summary,
     sort_by: &'static str,
     markets_listed: usize,
     markets: Table<RankedMarket>,
@@ -49,9 +56,7 @@ pub struct TopMarkets {
 
 /// The first markets in every order.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct AllMarkets {
-    #[serde(flatten)]
-    summary: Summary,
+struct AllMarkets {
     most_traded_listed: usize,
     gainers_listed: usize,
     losers_listed: usize,
@@ -87,13 +92,17 @@ impl From<&Place> for RankedMarket {
     }
 }
 
-fn answer<F: Figures>(days: Days, market: &Market, figures: impl FnOnce(&Ranking, Summary) -> F) -> Result<Answer> {
+fn answer<Lists>(days: Days, market: &Market, lists: impl FnOnce(&Ranking) -> Lists) -> Result<Answer>
+where
+    Markets<Lists>: Figures + 'static,
+{
     let ranking = Ranking::of(days.days.iter().cloned());
     let exchange_time = days.days.iter().filter_map(|(_, day)| day.exchange_time).max();
     let provenance = Provenance::new(market, days.origin, exchange_time, days.heard);
-    let figures = figures(&ranking, Summary::new(&ranking, &days.money, days.window, days.stale));
+    let summary = Summary::new(&ranking, &days.money, days.window, days.stale);
+    let figures = Markets { summary, lists: lists(&ranking) };
     let id = MarketId::new(Kind::Markets, days.money.clone());
-    Answer::about(&id, About::all_markets(days.money), provenance, &figures)
+    Answer::about(&id, About::all_markets(days.money), provenance, figures)
 }
 
 /// The first in every order.
@@ -110,9 +119,9 @@ pub(super) fn at_hand(market: &Market, money: &str) -> Option<Answer> {
 /// The first in one order.
 pub async fn load_top(market: &Market, money: Option<&str>, order: Order, most: usize) -> Result<Answer> {
     let days = Days::load(market, &quote_asset(market, money).await?).await?;
-    answer(days, market, |ranking, summary| {
+    answer(days, market, |ranking| {
         let markets = first(ranking, order, most);
-        TopMarkets { summary, sort_by: order.as_str(), markets_listed: markets.len(), markets: Table(markets) }
+        TopMarkets { sort_by: order.as_str(), markets_listed: markets.len(), markets: Table(markets) }
     })
 }
 
@@ -156,12 +165,11 @@ impl Summary {
 }
 
 impl AllMarkets {
-    fn of(ranking: &Ranking, summary: Summary) -> Self {
+    fn of(ranking: &Ranking) -> Self {
         let listed = |order| first(ranking, order, LISTED);
         let (most_traded, gainers) = (listed(Order::Volume), listed(Order::Gain));
         let (losers, widest_range) = (listed(Order::Loss), listed(Order::Range));
         Self {
-            summary,
             most_traded_listed: most_traded.len(),
             gainers_listed: gainers.len(),
             losers_listed: losers.len(),
@@ -183,13 +191,9 @@ fn named(ranking: &Ranking, order: Order, figure: impl Fn(&RankedMarket) -> Opti
     named.reduce(|all, one| format!("{all}, {one}")).unwrap_or_else(|| "none".to_owned())
 }
 
-fn title(about: &About) -> Option<String> {
-    Some(format!("All {} markets: volume, gainers and losers", about.quote()))
-}
-
-impl Figures for TopMarkets {
+impl<Lists: Serialize + Debug + Send + Sync> Figures for Markets<Lists> {
     fn what(&self, about: &About) -> Option<String> {
-        title(about)
+        Some(format!("All {} markets: volume, gainers and losers", about.quote()))
     }
 
     fn sentences(&self, _about: &About) -> Vec<String> {
@@ -197,20 +201,6 @@ impl Figures for TopMarkets {
     }
 
     fn headline(&self) -> &'static str {
-        HEADLINE
-    }
-}
-
-impl Figures for AllMarkets {
-    fn what(&self, about: &About) -> Option<String> {
-        title(about)
-    }
-
-    fn sentences(&self, _about: &About) -> Vec<String> {
-        self.summary.sentences.clone()
-    }
-
-    fn headline(&self) -> &'static str {
-        HEADLINE
+        "quote_volume markets_counted rose fell volume_share_of_first_10_pct"
     }
 }

@@ -120,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn schema_names_types_and_what_is_always_there() {
+    fn schema_has_types_and_required_names() {
         let schema = Value::Object(output_schema::<crate::kinds::ticker::Ticker>(Shape::Symbol));
         let type_of = |name: &str| &schema["properties"][name]["type"];
         assert_eq!(type_of("last_price"), &json!(["string", "null"]));

@@ -1,8 +1,9 @@
-//! What a search finds of a document: as much of its answer as is at hand, without asking the exchange.
+//! Search results: as much of an answer as is in memory, without a request to the exchange.
 
 use futures::FutureExt as _;
 use jiff::Timestamp;
 
+use super::known::or_unknown;
 use super::{About, Answer, flow, info, pair_name, ranking, ticker, title, trades};
 use crate::market::Market;
 use ranking::SILENT_MS;
@@ -10,7 +11,7 @@ use tribune_binance::model::{Symbol, SymbolStatus};
 use tribune_binance::moment::written;
 use tribune_market_resolve::id::{AnalyticsKind, Kind, MarketId};
 
-/// What a search result says, and the answer that its page shows.
+/// A search result, and the answer that its page shows.
 pub(crate) struct Found {
     pub(crate) title: String,
     pub(crate) snippet: String,
@@ -29,9 +30,9 @@ pub(crate) fn found(market: &Market, symbol: &Symbol, kind: Kind) -> Found {
     let answer = own.or_else(|| ticker::at_hand(market, symbol));
     let sentence = match &answer {
         Some(rules) if !is_traded => format!("{name} is not traded now. {}", rules.brief()),
-        Some(own) if is_own => own.brief().to_owned(),
-        Some(day) => {
-            let last = day.named.figures.get("last_price").and_then(|price| price.as_str()).unwrap_or("unknown");
+        Some(own) if is_own => own.brief(),
+        Some(_) => {
+            let last = or_unknown(market.feed.board.lookup(name).map(|day| day.last));
             format!("{name}: last {last} {}. Fetch it for the {what}.", symbol.quote)
         }
         None => format!("{name}: no price is known yet. Fetch it for the {what}."),
@@ -44,12 +45,12 @@ pub(crate) fn found(market: &Market, symbol: &Symbol, kind: Kind) -> Found {
 /// The same of all markets of one quote asset; `None` while nothing is known of any.
 pub(crate) fn found_all(market: &Market, money: &str) -> Option<Found> {
     let answer = ranking::at_hand(market, money)?;
-    let (title, sentence) = (answer.named.what.clone(), answer.brief().to_owned());
+    let (title, sentence) = (answer.what(), answer.brief());
     let silent_ms = Some(answer.provenance.age_ms);
     Some(labelled(market, Kind::Markets, &title, &sentence, silent_ms, Some(answer)))
 }
 
-/// What is said before anything else, because snippets are cut: that it is simulated, and that it is old.
+/// Snippets are cut, so that data is simulated or stale comes first.
 fn labelled(
     market: &Market,
     kind: Kind,
@@ -60,7 +61,7 @@ fn labelled(
 ) -> Found {
     let label = market.simulated().map_or("", |_| "SIMULATED ");
     let stale = match silent_ms {
-        Some(silent) if silent >= SILENT_MS => format!("STALE (nothing was heard for {} s): ", silent / 1_000),
+        Some(silent) if silent >= SILENT_MS => format!("STALE (no data for {} s): ", silent / 1_000),
         _ => String::new(),
     };
     let as_of = answer.as_ref().map(|answer| answer.provenance.as_of());
@@ -74,7 +75,7 @@ fn labelled(
     }
 }
 
-/// The answer of a document, as far as it can be given without asking the exchange; of trades at least so many.
+/// The answer of a document from memory, if it is there; with at least so many trades.
 pub(crate) fn at_hand(market: &Market, id: &MarketId, least_trades: usize) -> Option<Answer> {
     if id.kind() == Kind::Markets {
         return ranking::at_hand(market, id.symbol());
@@ -83,7 +84,7 @@ pub(crate) fn at_hand(market: &Market, id: &MarketId, least_trades: usize) -> Op
     let symbol = table.lookup(id.symbol())?;
     match id.kind() {
         Kind::Ticker => ticker::at_hand(market, symbol),
-        // Nothing of a live book has to be waited for.
+        // With a live book the future is ready at once.
         Kind::OrderBook | Kind::OrderBookL1 | Kind::OrderBookL2 => {
             market.feed.lookup(&symbol.name)?.live()?;
             super::load(market, id).now_or_never()?.ok()
@@ -95,7 +96,7 @@ pub(crate) fn at_hand(market: &Market, id: &MarketId, least_trades: usize) -> Op
     }
 }
 
-/// For how long a symbol's streams have been silent.
+/// How long a symbol's streams have been silent.
 fn silent_ms(market: &Market, symbol: &Symbol) -> Option<u64> {
     let tracked = market.feed.lookup(&symbol.name);
     let live = tracked.filter(|tracked| tracked.live().is_some());

@@ -89,7 +89,7 @@ fn wire_bytes(cells: &impl Serialize) -> usize {
             Ok(())
         }
     }
-    // With the comma behind it, which stands twice too.
+    // With its comma, twice as well.
     let mut counter = Counter(2);
     match serde_json::to_writer(&mut counter, cells) {
         Ok(()) => counter.0,
@@ -142,7 +142,7 @@ mod tests {
     /// An answer holds its JSON twice, the second time as a string: rows take no more than they may, and as much as they
     /// can.
     #[test]
-    fn rows_take_the_bytes_they_are_counted_for() {
+    fn row_sizes_are_counted_exactly() {
         for budget in [0, 90, 91, 5_000, 72_000] {
             let rows: Vec<Sample> = (0..1_000).map(Sample).collect();
             let mut table = Table::within(rows, Keep::First, budget);

@@ -9,7 +9,7 @@ use tribune_analytics::quotes::{Quote, Touch};
 use tribune_binance::moment::Moment;
 use tribune_binance::rest::{self, RestError};
 
-/// What the ticker is of, unless it says otherwise.
+/// The usual window of the ticker.
 const DAY: Millis = 24 * 3_600 * 1_000;
 const MINUTE: Millis = 60 * 1_000;
 /// Stream prices older than this do not replace an answer of the exchange.
@@ -58,7 +58,7 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
     }
 }
 
-/// Several with one request; one that fails does not take the others with it.
+/// Several with one request; a failure affects only its own symbol.
 pub async fn load_several(market: &Market, names: &[String]) -> Vec<Result<Answer>> {
     let symbols = join_all(names.iter().map(|name| market.traded(name))).await;
     let traded: Vec<&str> = symbols.iter().flatten().map(|symbol| &*symbol.name).collect();
@@ -85,17 +85,17 @@ fn streamed(market: &Market, symbol: &Symbol, error: RestError) -> Result<Answer
 }
 
 pub(super) fn because(error: &RestError) -> String {
-    format!("from the exchange's streams, because asking it failed: {error}")
+    format!("from the exchange's streams, because the request failed: {error}")
 }
 
-/// What the streams say, where the exchange does not answer: one that asks for a pause still sends them.
+/// The figures of the streams, if the request failed for now: during a pause the exchange still sends them.
 pub(super) fn from_streams(market: &Market, symbol: &Symbol, error: &RestError) -> Option<(rest::Ticker, Moment)> {
     let (day, received) = last_day(market, symbol)?;
     let is_current = market.feed.health.trouble().is_none() && received.age_ms(&*market.clock) <= MAX_STREAMED_AGE_MS;
     (error.is_passing() && is_current).then_some((day, received))
 }
 
-/// The price and the last day without asking the exchange, however old that is.
+/// Price and 24-hour figures from the streams, however old.
 pub(crate) fn at_hand(market: &Market, symbol: &Symbol) -> Option<Answer> {
     let (day, received) = last_day(market, symbol)?;
     answer(market, symbol, &day, received, Origin::Stream, None).ok()
@@ -138,7 +138,7 @@ fn answer(
     note: Option<String>,
 ) -> Result<Answer> {
     let provenance = Provenance::new(market, origin, Some(ticker.close_time), received);
-    Answer::new(Kind::Ticker, symbol, provenance, &Ticker { note, ..Ticker::from(ticker) })
+    Answer::new(Kind::Ticker, symbol, provenance, Ticker { note, ..Ticker::from(ticker) })
 }
 
 impl From<&rest::Ticker> for Ticker {
@@ -152,7 +152,7 @@ impl From<&rest::Ticker> for Ticker {
                 spread_bps: touch.as_ref().and_then(Touch::spread_bps).and_then(rounded_bps),
             }
         });
-        // Nothing was traded: the exchange's zeros are not figures.
+        // Without a trade the exchange sends zeros.
         let change_pct = ticker.last.map(|_| ticker.price_change_percent);
         Self {
             reason: missing(ticker),
@@ -180,19 +180,19 @@ pub(super) fn counted(ticker: &rest::Ticker) -> Option<u64> {
     Some(ticker.trades).filter(|trades| *trades > 0 || ticker.volume.is_zero())
 }
 
-/// Why figures of it are null.
+/// Why figures are null.
 fn missing(ticker: &rest::Ticker) -> Option<String> {
     let quote = ticker.quote();
     let reasons = [
-        ticker.last.is_none().then(|| "nothing was ever traded".to_owned()),
-        counted(ticker).is_none().then(|| "the trades were not counted".to_owned()),
+        ticker.last.is_none().then(|| "it was never traded".to_owned()),
+        counted(ticker).is_none().then(|| "the ticker stream has no average price and no number of trades".to_owned()),
         quote.as_ref().filter(|quote| quote.bid.is_none()).map(|_| Unavailable::NoBids.to_string()),
         quote.as_ref().filter(|quote| quote.ask.is_none()).map(|_| Unavailable::NoAsks.to_string()),
     ];
     reasons.into_iter().flatten().reduce(|all, one| format!("{all}; {one}"))
 }
 
-/// How long a time figures are of: a recording may know less than a day.
+/// The window in words; a recording may cover less than a day.
 pub(super) fn window(start: Time, end: Time) -> String {
     let millis = end.millis().saturating_sub(start.millis()).max(0);
     match (DAY - millis).abs() {
@@ -256,7 +256,7 @@ mod tests {
         }
     }
 
-    /// Null says that nobody bids, and no field that it is not known.
+    /// Null is an empty side; a missing field is unknown.
     #[test]
     fn unknown_best_prices_are_absent() {
         let mut ticker = Ticker {

@@ -14,7 +14,7 @@ use tribune_binance::moment::written;
 pub struct Time(pub Timestamp);
 
 impl Time {
-    /// A time that no calendar has is the nearest that it has.
+    /// The nearest representable time if it is out of range.
     pub fn from_millis(millis: Millis) -> Self {
         let nearest = if millis < 0 { Timestamp::MIN } else { Timestamp::MAX };
         Self(Timestamp::from_millisecond(millis).unwrap_or(nearest))

@@ -5,7 +5,7 @@ use super::prelude::*;
 use tribune_analytics::flow::{TradeFlow, trade_flow};
 use tribune_binance::model::{Aggressor, Trade};
 
-/// How far back the newest trades are looked for on the tape.
+/// How far back the tape is read for the newest trades.
 const RECENT: Millis = 5 * 60 * 1000;
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -43,29 +43,28 @@ pub async fn load(market: &Market, symbol: &str, limit: usize) -> Result<Answer>
     let trades = market.rest.trades(&symbol.name, limit).await.map_err(exchange_error)?;
     let newest = trades.value.last().map(|trade| trade.time);
     let provenance = Provenance::new(market, Origin::Rest, newest, trades.received);
-    Answer::new(Kind::Trades, &symbol, provenance, &RecentTrades::new(&trades.value))
+    Answer::new(Kind::Trades, &symbol, provenance, RecentTrades::new(&trades.value))
 }
 
-/// The newest of the stream, at least so many, with every trade between them; without asking the exchange.
+/// The newest trades of the stream without gaps, if there are at least so many.
 pub(crate) fn at_hand(market: &Market, symbol: &Symbol, least: usize) -> Option<Answer> {
     let tracked = market.feed.lookup(&symbol.name)?;
     tracked.live()?;
-    let window = tracked.tape.since(market.exchange_now() - RECENT);
-    let complete_from = window.complete_from?;
-    // A hole between those that are listed would not be seen.
-    let hole = window.trades.partition_point(|trade| trade.time < complete_from);
-    let whole = &window.trades[hole..];
+    let recent = tracked.tape.recent(market.exchange_now() - RECENT);
+    let complete_from = recent.complete_from?;
+    // Missing trades between those that are listed would not be seen.
+    let whole: Vec<Trade> = recent.trades().filter(|trade| trade.time >= complete_from).copied().collect();
     let list = &whole[whole.len().saturating_sub(super::DOCUMENT_TRADES)..];
     let newest = list.last().filter(|_| list.len() >= least)?.time;
     let provenance = Provenance::new(market, Origin::Stream, Some(newest), market.last_word(&tracked));
-    Answer::new(Kind::Trades, symbol, provenance, &RecentTrades::new(list)).ok()
+    Answer::new(Kind::Trades, symbol, provenance, RecentTrades::new(list)).ok()
 }
 
 impl RecentTrades {
     /// Of a list, oldest first.
     fn new(list: &[Trade]) -> Self {
         let Some((first, last)) = list.first().zip(list.last()) else {
-            return Self { reason: Some("the exchange has no trades of it"), list: None };
+            return Self { reason: Some("the exchange has no trades"), list: None };
         };
         let window = Window { start_ms: first.time.saturating_sub(1), end_ms: last.time };
         let trades = Table::fitted(list.iter().rev().copied().collect(), Keep::First);
@@ -90,8 +89,8 @@ impl Figures for RecentTrades {
         };
         let (size, price, count) = (last.quantity, last.price, list.trades_used);
         let who = match last.aggressor {
-            Aggressor::Buyer => "a buyer took it",
-            Aggressor::Seller => "a seller gave it",
+            Aggressor::Buyer => "taker buy",
+            Aggressor::Seller => "taker sell",
         };
         let flow = list.summary.value();
         let within = flow.map(|flow| format!(" within {:.1} s", flow.window.seconds())).unwrap_or_default();

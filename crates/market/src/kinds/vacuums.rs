@@ -37,7 +37,7 @@ pub async fn load(market: &Market, symbol: &str, hours: u32) -> Result<Answer> {
         found,
     };
     let kind = Kind::Analytics(AnalyticsKind::LiquidityVacuums);
-    Answer::new(kind, &symbol, past.provenance(market), &figures)
+    Answer::new(kind, &symbol, past.provenance(market), figures)
 }
 
 impl Figures for LiquidityVacuums {
@@ -48,8 +48,8 @@ impl Figures for LiquidityVacuums {
     fn sentences(&self, about: &About) -> Vec<String> {
         let (name, base, quote, hours) = (about.name(), about.base(), about.quote(), self.hours);
         let found = match self.found.vacuums.len() {
-            0 => "no price range between traded ones was nearly empty".to_owned(),
-            count => format!("{count} price ranges in which little was traded"),
+            0 => "no price range with little volume".to_owned(),
+            count => format!("{count} price ranges with little volume"),
         };
         let each = self.found.vacuums.iter().take(NAMED).map(|vacuum| {
             let Vacuum { from, to, volume_base, .. } = vacuum;

@@ -1,10 +1,11 @@
-//! What is asked for again and again, and the exchange is asked for now and then.
+//! Answers that are read often and fetched rarely.
 
 use std::collections::HashMap;
 use std::future::Future;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 use tribune_core::{Clock, Result};
 
@@ -20,7 +21,7 @@ const KEEP_FAILURE: Duration = Duration::from_secs(2);
 /// An old answer is served until a newer one arrives, but no longer than this. It says how old it is.
 const KEEP_OLD: Duration = Duration::from_secs(600);
 
-/// The answer, and when it was asked for: it is no older. Or why there is none.
+/// The answer and when it was requested, which is the most that it can be old; or why there is none.
 pub(crate) type Found<T> = std::result::Result<(Arc<T>, Instant), String>;
 
 /// Answers by key. Concurrent callers with the same key share one request; if the caller that runs it goes away, another
@@ -30,11 +31,11 @@ pub(crate) struct Cache<T> {
 }
 
 struct Entry<T> {
-    /// When it was first asked for.
+    /// When it was requested.
     asked: Instant,
     keep: Duration,
     found: OnceCell<Found<T>>,
-    /// What was found last before this was asked for.
+    /// The answer before this one.
     before: Option<(Arc<T>, Instant)>,
 }
 
@@ -62,7 +63,7 @@ impl<T> Cache<T> {
     }
 
     fn entry(&self, key: String, keep: Duration, now: Instant) -> Arc<Entry<T>> {
-        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut entries = self.entries.lock();
         let before = entries.get(&key).cloned();
         let is_fresh = |entry: &&Arc<Entry<T>>| {
             let keep = match entry.found.get() {
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_request_serves_all_until_its_time_is_over() {
+    async fn one_request_serves_all_until_it_expires() {
         let (cache, clock, asked) = (Cache::<usize>::default(), ManualClock::at(0), AtomicUsize::new(0));
         let ask = || async {
             tokio::task::yield_now().await;
@@ -123,7 +124,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_failure_is_kept_for_a_moment_and_who_goes_away_takes_nothing_with_him() {
+    async fn failures_are_cached_briefly_and_outlive_their_caller() {
         let (cache, clock) = (Cache::<usize>::default(), ManualClock::at(0));
         let look = |ask: Result<usize>| get(&cache, "ticker", &clock, async { ask });
         let failed = look(Err(Error::unavailable("no answer"))).await;
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_found_stays_until_there_is_something_newer() {
+    async fn old_answer_stays_until_a_newer_one() {
         let (cache, clock) = (Cache::<usize>::default(), ManualClock::at(0));
         let look = |ask: Result<usize>| get(&cache, "ticker", &clock, async { ask });
         let fails = || Err(Error::unavailable("no budget"));
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn all_that_is_live_has_its_place_whatever_else_is_looked_at() {
+    async fn live_documents_stay_in_the_cache() {
         let (cache, clock, asked) = (Cache::<()>::default(), ManualClock::at(0), AtomicUsize::new(0));
         for second in 0..20 {
             for live in 0..LIVE_DOCUMENTS * 5 {
@@ -180,7 +181,7 @@ mod tests {
             clock.advance_ms(1);
             assert_eq!(get(&cache, &at.to_string(), &clock, async { Ok(at) }).await, Ok(at));
         }
-        let entries = cache.entries.lock().expect("entries");
+        let entries = cache.entries.lock();
         assert_eq!(entries.len(), MAX_ENTRIES);
         assert!(!entries.contains_key("9") && entries.contains_key("10"), "the oldest went");
     }

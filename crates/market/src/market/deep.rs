@@ -1,4 +1,4 @@
-//! Looks at a book as deep as the exchange gives it, which cost fifty times what a usual one does.
+//! Snapshots with all levels, which cost fifty times the weight of usual ones.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ pub(crate) const DEEPEST: u32 = 5_000;
 const KEEP: Duration = Duration::from_secs(15);
 /// An older one is not current any more.
 const CURRENT_MS: u64 = 1_000;
-const ONCE_IN_A_WHILE: &str = "all levels of a book are asked for once in 15 s at most";
+const ONCE_IN_A_WHILE: &str = "all levels of a book are fetched at most once in 15 s";
 
 impl Market {
-    /// The book as deep as the exchange gives it, asked for once in a while however often it is wanted.
+    /// A snapshot with all levels, shared by all callers for a while.
     pub(crate) async fn deep_book(&self, symbol: &Symbol) -> Option<BookReading> {
         let ask = self.snapshot_of(symbol, DEEPEST);
         let look = self.known.deep.get(symbol.name.to_string(), KEEP, &*self.clock, ask).await;

@@ -1,9 +1,9 @@
-//! The exchange's symbols, its clock, and the symbols that are always tracked: loaded at the start and refreshed.
+//! Loads and refreshes the exchange's symbols, its clock, and the symbols that are always tracked.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use tribune_binance::feed::Observer as _;
 use tribune_market_parts::exchange_error;
@@ -23,16 +23,16 @@ use tribune_market_resolve::SymbolTable;
 const RELOAD_SYMBOLS: Duration = Duration::from_secs(600);
 const RERANK: Duration = Duration::from_secs(60);
 const LEARN_CLOCK: Duration = Duration::from_secs(300);
-/// How often the exchange's clock is checked for jumps, and how often it is asked for while it is in doubt:
-/// it may have been put right, or be that of a replay, which runs at another pace and stops.
+/// How often the exchange's clock is checked for jumps, and how often it is requested while it is in doubt: it may have
+/// been corrected, or be that of a replay, which runs at its own pace.
 const LOOK_AT_CLOCK: Duration = Duration::from_secs(1);
 const LEARN_DOUBTFUL_CLOCK: Duration = Duration::from_secs(2);
-/// All tickers at once weigh 80: while streams are silent they are asked for so seldom.
+/// All tickers at once weigh 80, so while streams are silent they are requested at most this often.
 const KEEP_DAYS_MS: u64 = 10_000;
 const MAX_RETRY: Duration = Duration::from_secs(60);
 const NO_TICKERS: &str = "no tickers of all symbols yet";
 
-/// When the last day of every symbol was loaded. Without it only rankings and snippets suffer.
+/// When the 24-hour figures of all symbols were loaded. Only rankings and snippets need them.
 type DaysLoaded = std::result::Result<Moment, RestError>;
 
 impl Market {
@@ -54,7 +54,7 @@ impl Market {
 
     /// Loads the symbols, and their turnover if the exchange sends it.
     async fn load(&self) -> Result<DaysLoaded> {
-        // Nothing can be asked before this is known, so it is not left for when there is time.
+        // Everything else needs the symbols, so both are requested at once.
         let (info, days) = futures::join!(self.rest.exchange_info(), self.ask_for_days());
         let info = info.map_err(exchange_error)?;
         for (symbol, why) in info.value.refused.iter().take(5) {
@@ -67,8 +67,8 @@ impl Market {
         let unreadable = refused.map(|(symbol, why)| (symbol.to_uppercase(), why.clone()));
         self.known.unreadable.store(Arc::new(unreadable.collect()));
         self.take(table);
-        *self.known.loaded.lock().unwrap_or_else(PoisonError::into_inner) = info.received;
-        *self.trouble() = None;
+        *self.known.loaded.lock() = info.received;
+        *self.known.trouble.lock() = None;
         self.rank_all();
         Ok(days)
     }
@@ -86,7 +86,7 @@ impl Market {
 
     /// Makes sure that the last day of every symbol is at most ten seconds old; returns when it was loaded.
     pub(crate) async fn days_loaded(&self) -> DaysLoaded {
-        let last = *self.known.days_loaded.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = *self.known.days_loaded.lock();
         match last.filter(|told| told.age_ms(&*self.clock) < KEEP_DAYS_MS) {
             Some(told) => Ok(told),
             None => self.ask_for_days().await,
@@ -97,7 +97,7 @@ impl Market {
         let tickers = self.rest.all_tickers_24h().await?;
         let days = tickers.value.iter().filter_map(|ticker| day(ticker, tickers.received));
         self.feed.board.fill(days);
-        *self.known.days_loaded.lock().unwrap_or_else(PoisonError::into_inner) = Some(tickers.received);
+        *self.known.days_loaded.lock() = Some(tickers.received);
         Ok(tickers.received)
     }
 
@@ -173,7 +173,7 @@ pub(super) async fn keep_symbols(market: &Market, stop: CancellationToken) {
                     (loaded, ranked, is_new) = (Some(now), Some(now), true);
                     tickers.note(&days, now, NO_TICKERS);
                 }
-                Err(error) => *market.trouble() = Some(error),
+                Err(error) => *market.known.trouble.lock() = Some(error),
             }
             market.known.tried.send_modify(|tried| *tried += 1);
         } else if loaded.is_some() && tickers.failures > 0 && tickers.is_due(now) {
@@ -187,7 +187,7 @@ pub(super) async fn keep_symbols(market: &Market, stop: CancellationToken) {
             ranked = Some(now);
             market.rerank();
         }
-        // After the first answer, which says what may be asked at all.
+        // After the first answer, which says whether this is a replay.
         let replayed = market.rest.simulation() == Some(rest::Simulation::Replay);
         let is_doubtful = replayed || market.feed.health.has_drifted();
         if is_due(learned, LEARN_CLOCK) || (is_doubtful && is_due(learned, LEARN_DOUBTFUL_CLOCK)) {
@@ -206,7 +206,7 @@ pub(super) async fn keep_symbols(market: &Market, stop: CancellationToken) {
     }
 }
 
-/// When something that failed is tried again.
+/// The state of retries after failures.
 #[derive(Debug, Default)]
 struct Retry {
     failures: u32,
@@ -218,7 +218,7 @@ impl Retry {
         self.at.is_none_or(|at| now >= at)
     }
 
-    /// Says the first failure of several in a row.
+    /// Logs only the first of several failures in a row.
     fn note<T>(&mut self, outcome: &std::result::Result<T, impl Display>, now: Instant, failure: &str) {
         let Err(error) = outcome else {
             *self = Self::default();
@@ -233,7 +233,7 @@ impl Retry {
     }
 }
 
-/// A ticker without a price says nothing: nothing was traded.
+/// `None` for a symbol that was not traded.
 fn day(ticker: &Ticker, received: Moment) -> Option<(Arc<str>, Day)> {
     let day = Day {
         last: ticker.last?,

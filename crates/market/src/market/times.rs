@@ -1,4 +1,4 @@
-//! The exchange's time of what has come, and its candles.
+//! The exchange's time, and its candles.
 
 use super::Market;
 use tribune_analytics::Published;
@@ -8,18 +8,18 @@ use tribune_binance::moment::{Moment, Stamped};
 use tribune_binance::rest::{KlinesQuery, Shared};
 
 impl Market {
-    /// The exchange's time, as far as it is known.
+    /// The exchange's time.
     pub fn exchange_now(&self) -> Millis {
         self.feed.health.exchange_millis(self.clock.now())
     }
 
-    /// The same at a moment that is over.
+    /// The same at a past moment.
     pub(crate) fn exchange_time_of(&self, moment: &Moment) -> Millis {
         let age = moment.age_ms(&*self.clock);
         self.feed.health.exchange_millis_before(self.clock.now(), age)
     }
 
-    /// The exchange's time when its streams last said something of the symbol: trades are known until then.
+    /// The exchange's time up to which trades of the symbol are known.
     pub(crate) fn heard_until(&self, tracked: &Published) -> Millis {
         self.exchange_time_of(&self.last_word(tracked))
     }
@@ -30,8 +30,7 @@ impl Market {
         self.rest.klines(&symbol.name, &query).await
     }
 
-    /// The candles that were over when they were asked for: an answer that is given again, or took its time, may have
-    /// one that is over by now and was not then.
+    /// The candles that were closed when they were requested: the last one may have closed since, with other figures.
     pub(crate) fn closed<'a>(&self, klines: &'a Stamped<Vec<Candle>>) -> &'a [Candle] {
         closed_at(&klines.value, self.exchange_time_of(&klines.sent))
     }

@@ -9,7 +9,7 @@ use super::{Market, Origin};
 use tribune_analytics::flow::RATE_SECS;
 use tribune_binance::model::{Millis, Symbol, Trade};
 use tribune_binance::moment::{Moment, Stamped};
-use tribune_binance::rest::{AggTradesQuery, Aggregates, Shared};
+use tribune_binance::rest::{Aggregates, Shared};
 
 /// Pages of aggregate trades fetched for one window.
 const MAX_TRADE_PAGES: usize = 10;
@@ -22,7 +22,7 @@ pub struct TradesReading {
     pub trades: Vec<Trade>,
     /// Every trade from then until the window's end is here.
     pub complete_from: Millis,
-    /// There are more before that, and they were not asked for.
+    /// Earlier trades exist but were not fetched.
     pub is_cut: bool,
     /// The end of the window by the exchange's clock.
     pub until: Millis,
@@ -40,20 +40,19 @@ impl Market {
         self.past_trades(symbol, Millis::from(seconds) * 1_000).await
     }
 
-    /// The same without asking the exchange; `None` where the tape has not all of them.
+    /// The same from the tape; `None` if it does not have all of them.
     pub(crate) fn streamed_trades(&self, symbol: &Symbol, seconds: u32) -> Option<TradesReading> {
         let length = Millis::from(seconds) * 1_000;
         let tracked = self.feed.lookup(&symbol.name)?;
         tracked.live()?;
-        // Of what came after the last word nothing is known: the window ends there.
+        // Trades after the last confirmation are not known, so the window ends there.
         let received = self.last_word(&tracked);
         let until = self.heard_until(&tracked);
         let from = until - at_least_rate(length);
-        let mut window = tracked.tape.since(from);
-        window.trades.retain(|trade| trade.time <= until);
-        let complete = window.complete_from.filter(|complete| *complete <= until - length)?;
+        let recent = tracked.tape.recent(from);
+        let complete = recent.complete_from.filter(|complete| *complete <= until - length)?;
         Some(TradesReading {
-            trades: window.trades,
+            trades: recent.trades().filter(|trade| trade.time <= until).copied().collect(),
             complete_from: complete.max(from),
             is_cut: false,
             until,
@@ -63,8 +62,8 @@ impl Market {
     }
 
     async fn past_trades(&self, symbol: &Symbol, length: Millis) -> Result<TradesReading> {
-        let fetch = |query: AggTradesQuery| async move { self.rest.agg_trades(&symbol.name, &query).await };
-        let newest = fetch(page(None, TRADE_PAGE)).await.map_err(exchange_error)?;
+        let fetch = |from_id, limit| self.rest.agg_trades(&symbol.name, limit, from_id);
+        let newest = fetch(None, TRADE_PAGE).await.map_err(exchange_error)?;
         let (received, until) = (newest.received, self.exchange_time_of(&newest.sent));
         let Back { mut trades, complete_from, is_cut } = back_to(until - at_least_rate(length), newest, fetch).await?;
         trades.retain(|trade| trade.time <= until);
@@ -72,31 +71,29 @@ impl Market {
     }
 }
 
-/// Rates are of ten seconds, however short a window is.
+/// Rates need ten seconds, however short the window is.
 fn at_least_rate(length: Millis) -> Millis {
     length.max(Millis::from(RATE_SECS) * 1_000)
 }
 
-const fn page(from_id: Option<u64>, limit: u32) -> AggTradesQuery {
-    AggTradesQuery { limit, start: None, end: None, from_id }
-}
-
-/// Trades, oldest first, from when they are all there, and whether there are more that were not asked for.
+/// Trades, oldest first, since when they are complete, and whether earlier ones were not fetched.
 struct Back {
     trades: Vec<Trade>,
     complete_from: Millis,
     is_cut: bool,
 }
 
-/// The newest page and those before it, back to a time or as far as may be asked for: where there are more trades
-/// than are fetched, it is the end of the window that is known. No request has a time in it, so that all who ask in
-/// the same moment ask the same.
-async fn back_to<F>(from: Millis, newest: Arc<Stamped<Aggregates>>, fetch: impl Fn(AggTradesQuery) -> F) -> Result<Back>
+/// The newest page and those before it, back to a time or to the page limit; then only the end of the window is known.
+/// Requests contain no time, so that callers of the same moment share them.
+async fn back_to<F>(
+    from: Millis,
+    newest: Arc<Stamped<Aggregates>>,
+    fetch: impl Fn(Option<u64>, u32) -> F,
+) -> Result<Back>
 where
     F: Future<Output = Shared<Aggregates>>,
 {
-    // A page that is not full has all there is; but all there ever was only if it begins with the first of all: a
-    // recording begins later.
+    // A page that is not full has all trades there are, unless it is of a recording, which begins later than id 0.
     let is_full = newest.value.trades.len() >= TRADE_PAGE as usize;
     let mut is_all = !is_full && newest.value.first_id.is_none_or(|first| first == 0);
     let mut pages = vec![newest];
@@ -111,9 +108,9 @@ where
             is_all = true;
             break;
         };
-        let next = fetch(page(Some(before), limit)).await.map_err(exchange_error)?;
+        let next = fetch(Some(before), limit).await.map_err(exchange_error)?;
         if next.value.first_id.is_none_or(|next| next >= first_id) {
-            // Nothing is to be had from before it.
+            // There is nothing before it.
             break;
         }
         pages.push(next);
@@ -126,7 +123,7 @@ where
         trades.extend(next.filter(|trade| known.is_none_or(|known| trade.last_id > known)));
     }
     let complete_from = match trades.first() {
-        // Others of its millisecond may be before it.
+        // Others of the same millisecond may be missing.
         Some(first) if !is_all => first.time.saturating_add(1),
         _ => from,
     };
@@ -141,9 +138,9 @@ mod tests {
     use tribune_binance::testing::trade;
 
     /// An exchange with so many aggregates, one every ten milliseconds, each of which is two trades.
-    fn answer(count: u64, query: &AggTradesQuery) -> Arc<Stamped<Aggregates>> {
-        let first = query.from_id.unwrap_or(count.saturating_sub(u64::from(query.limit)));
-        let last = count.min(first + u64::from(query.limit));
+    fn answer(count: u64, from_id: Option<u64>, limit: u32) -> Arc<Stamped<Aggregates>> {
+        let first = from_id.unwrap_or(count.saturating_sub(u64::from(limit)));
+        let last = count.min(first + u64::from(limit));
         let one = |id: u64| Trade { first_id: 2 * id, ..trade(2 * id + 1, id as Millis * 10, "1", "1", Buyer) };
         let now = Moment::now(&tribune_core::SystemClock);
         Arc::new(Stamped {
@@ -157,18 +154,18 @@ mod tests {
 
     async fn read(count: u64, from: Millis) -> (Vec<u64>, Millis, usize) {
         let asked = AtomicUsize::new(1);
-        let fetch = |query: AggTradesQuery| {
+        let fetch = |from_id, limit| {
             asked.fetch_add(1, Ordering::Relaxed);
-            async move { Ok(answer(count, &query)) }
+            std::future::ready(Ok(answer(count, from_id, limit)))
         };
-        let newest = answer(count, &page(None, TRADE_PAGE));
+        let newest = answer(count, None, TRADE_PAGE);
         let Back { trades, complete_from, .. } = back_to(from, newest, fetch).await.expect("trades");
         let ids = trades.iter().map(|trade| trade.first_id / 2).collect();
         (ids, complete_from, asked.into_inner())
     }
 
     #[tokio::test]
-    async fn the_end_of_a_busy_window_is_what_is_known() {
+    async fn busy_window_keeps_its_end() {
         // 25,000 within 250 s, of which ten pages are read: the last 10,000, from 150 s on.
         let (ids, complete_from, asked) = read(25_000, 0).await;
         assert_eq!(ids, (15_000..25_000).collect::<Vec<_>>());
@@ -176,7 +173,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn no_more_is_read_than_the_window_needs() {
+    async fn only_needed_pages_are_read() {
         // From 225 s on are 2,500: three pages, the third from 220 s on.
         let (ids, complete_from, asked) = read(25_000, 225_000).await;
         assert_eq!((ids.len(), complete_from, asked), (3_000, 220_001, 3));
@@ -188,18 +185,18 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_was_before_a_recording_is_not_known() {
-        let mut recorded = Arc::unwrap_or_clone(answer(700, &page(None, TRADE_PAGE)));
+    async fn trades_before_a_recording_are_unknown() {
+        let mut recorded = Arc::unwrap_or_clone(answer(700, None, TRADE_PAGE));
         recorded.value.first_id = Some(90_000);
-        let nothing = |_| async { unreachable!("there is no more to be had") };
+        let nothing = |_, _| async { unreachable!("there is no more to be had") };
         let back = back_to(-5, Arc::new(recorded), nothing).await.expect("trades");
         assert_eq!((back.trades.len(), back.complete_from, back.is_cut), (700, 1, false));
         // One that has more than a page gives the same again, however far back it is asked.
-        let mut full = Arc::unwrap_or_clone(answer(1_000, &page(None, TRADE_PAGE)));
+        let mut full = Arc::unwrap_or_clone(answer(1_000, None, TRADE_PAGE));
         full.value.first_id = Some(500);
         let full = Arc::new(full);
         let asked = AtomicUsize::new(0);
-        let same = |_| {
+        let same = |_, _| {
             asked.fetch_add(1, Ordering::Relaxed);
             std::future::ready(Ok(full.clone()))
         };

@@ -3,20 +3,20 @@
 use super::Market;
 use tribune_binance::feed::BookState;
 
-/// What is over sooner is no trouble worth a word.
+/// Shorter troubles are not reported.
 const PASSING_MS: u64 = 10_000;
-/// A failure longer ago says nothing of now.
+/// Older failures are not reported.
 const RECENT_MS: u64 = 60_000;
 
 impl Market {
     /// Why the market cannot answer as it should.
     pub fn current_trouble(&self) -> Option<String> {
-        if let Some(error) = &*self.trouble() {
+        if let Some(error) = &*self.known.trouble.lock() {
             return Some(format!("symbols: {error}"));
         }
         if let Some(wait) = self.rest.governor().paused_for() {
             let secs = wait.as_secs() + 1;
-            return Some(format!("the exchange asked for a pause, which lasts {secs} s more"));
+            return Some(format!("the exchange asked for a pause, which ends in {secs} s"));
         }
         let streams = self.feed.health.trouble().map(|why| format!("streams: {why}"));
         let requests = || self.failing_requests().map(|why| format!("requests: {why}"));
@@ -24,14 +24,14 @@ impl Market {
         streams.or_else(requests).or_else(books)
     }
 
-    /// Why requests fail, if they have for a while and still do, as far as anybody asked.
+    /// Why requests fail, if they have failed for a while.
     fn failing_requests(&self) -> Option<String> {
         let failing = self.rest.failing()?;
         let lasts = failing.since.age_ms(&*self.clock) >= PASSING_MS && failing.last.age_ms(&*self.clock) <= RECENT_MS;
         lasts.then(|| failing.why.to_string())
     }
 
-    /// Of the books that are always kept, those that have not been live for a while.
+    /// Pinned books that have not been live for a while.
     fn books_not_live(&self) -> Option<String> {
         let books = self.feed.books();
         let out = books.iter().filter(|book| book.is_pinned()).filter_map(|book| {

@@ -1,4 +1,4 @@
-//! What is traded of each symbol, in one unit: a million of one money is not a million of another.
+//! Ranks symbols by turnover, converted to one unit.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,11 +9,10 @@ use tribune_market_resolve::SymbolTable;
 
 /// The unit.
 const UNIT: &str = "USDT";
-/// The money over which another is valued where the two are not traded for one another.
+/// The asset over which others are converted if there is no direct market.
 const BRIDGE: &str = "BTC";
 
-/// Every symbol that is traded, the most traded first by what a day's trades are worth. Where the worth of its quote
-/// is not known, a symbol comes behind all others.
+/// Every traded symbol, the largest turnover first. Symbols whose quote asset cannot be converted come last.
 pub(super) fn by_worth(table: &SymbolTable, board: &Board) -> Vec<Arc<str>> {
     let days = board.days();
     let is_traded = |symbol: &&Symbol| symbol.status == SymbolStatus::Trading;
@@ -22,7 +21,7 @@ pub(super) fn by_worth(table: &SymbolTable, board: &Board) -> Vec<Arc<str>> {
         let price = days.get(&symbol.name)?.last.as_f64();
         Some(price).filter(|price| *price > 0.0)
     };
-    // By the market of the two, whichever way round it is.
+    // By the market of the two, in either direction.
     let between = |money: &str, other: &str| {
         let inverse = || last(other, money).map(|price| 1.0 / price);
         let same = (money == other).then_some(1.0);
@@ -52,7 +51,7 @@ mod tests {
     use tribune_binance::testing::ManualClock;
 
     #[test]
-    fn symbols_are_ranked_by_what_their_trades_are_worth() {
+    fn symbols_are_ranked_by_converted_turnover() {
         let now = Moment::now(&ManualClock::at(0));
         // Base, quote, last price, money traded.
         let markets = [

@@ -1,4 +1,4 @@
-//! The chart and the order book of the moment in which something is cited, without asking the exchange.
+//! The chart and the order book at the moment of a citation, from memory.
 
 use serde::Serialize;
 use tribune_binance::model::{Millis, Symbol};
@@ -15,7 +15,7 @@ const MINUTE: Millis = 60_000;
 /// As long as the tape goes back.
 const MINUTES: Millis = 15;
 
-/// By the names that figures have, so that they are drawn as these are.
+/// Fields have the names of figures, so that they are drawn like those.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Beside {
     interval: &'static str,
@@ -27,7 +27,7 @@ pub(crate) struct Beside {
 }
 
 impl Beside {
-    /// `None` of a symbol whose book is not kept.
+    /// `None` for a symbol whose book is not tracked.
     pub(crate) fn at_hand(market: &Market, symbol: &Symbol) -> Option<Self> {
         let tracked = market.feed.lookup(&symbol.name)?;
         let minutes = minutes(&tracked.tape, market.heard_until(&tracked));
@@ -80,7 +80,7 @@ mod tests {
     use tribune_binance::testing::{price, quantity, trade};
 
     #[test]
-    fn minutes_are_whole_and_in_order() {
+    fn minutes_are_complete_and_ordered() {
         let tape = Tape::new(900_000);
         tape.opened(30_000);
         // Of the first minute only a half was seen.

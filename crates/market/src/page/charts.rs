@@ -1,5 +1,4 @@
-//! Charts of figures: candles, an order book, a volume profile. Also of what a citation keeps beside an answer, which has
-//! the same names.
+//! Charts of figures: candles, order book, volume profile. The surroundings in a citation record have the same names.
 
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
@@ -42,7 +41,7 @@ type Row = (Millis, Price, Price, Price, Price, Quantity, Option<u64>);
 fn candles(rows: &[Row], figures: &JsonObject, page: &Page<'_>) -> Panel {
     let interval = text(figures, "interval").unwrap_or_default();
     let last = rows.last().map(|row| row.0);
-    // Of what was seen of trades the last minute is always open.
+    // The last minute of a tape is always open.
     let has_open = figures.get("last_closed").is_none_or(|closed| *closed == Value::Bool(false));
     let drawn = rows.iter().filter_map(|(opened, open, high, low, close, volume, _)| {
         Some(Candle {
@@ -68,22 +67,16 @@ fn candles(rows: &[Row], figures: &JsonObject, page: &Page<'_>) -> Panel {
     let of = all.map(|all| format!(" of {all}")).unwrap_or_default();
     let title = format!("{interval} candles");
     if chart.candles.is_empty() {
-        let why = text(figures, "reason").unwrap_or("the exchange has no candles of it").to_owned();
+        let why = text(figures, "reason").unwrap_or("the exchange has no candles").to_owned();
         return panel("candles", title, Width::Whole, Content::Missing(why));
     }
-    let note = format!("{count}{of} candles of {interval}, volume in {base}; {state}. Exact.");
+    let note = format!("{count}{of} {interval} candles, volume in {base}; {state}. Exact.");
     noted(panel("candles", title, Width::Whole, Content::Candles(chart)), note)
 }
 
-/// Of listed levels: beyond them nothing is known.
 fn book(bids: &[(Price, Quantity)], asks: &[(Price, Quantity)], page: &Page<'_>) -> [Panel; 2] {
     let level = |(price, quantity): &(Price, Quantity)| Level { price: *price, quantity: *quantity };
-    let depth = Depth {
-        bid_reach: bids.last().map(|level| level.0),
-        ask_reach: asks.last().map(|level| level.0),
-        bids: bids.iter().rev().map(level).collect(),
-        asks: asks.iter().rev().map(level).collect(),
-    };
+    let depth = Depth::listed(bids.iter().map(level), asks.iter().map(level));
     whole_book(&depth, places_of(bids.iter().chain(asks).map(|level| level.0)), page)
 }
 

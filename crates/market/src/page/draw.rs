@@ -1,5 +1,4 @@
-//! What a page shows of an answer's figures, by their names: a headline, charts, tables, and all other figures in one
-//! panel, so that none is lost.
+//! Draws an answer's figures by their names: a headline, charts, tables, and all other figures in one panel.
 
 use serde_json::Value;
 use tribune_core::JsonObject;
@@ -15,20 +14,20 @@ use crate::kinds::columns_and_rows;
 /// Figures and rows that a panel has at most; the text has all.
 const MOST: usize = 48;
 const MOST_ROWS: usize = 100;
-/// Parts of parts are for programs.
+/// Deeper parts are left to the JSON.
 const DEEPEST: usize = 2;
 const UNKNOWN: &str = "it is not known";
 /// Drawn as charts.
 const CHARTED: [&str; 4] = ["klines", "bids", "asks", "volume_by_row"];
-/// Drawn as tables, with the panel of each and what is to be known of it.
+/// Drawn as tables: the figure, its panel, and a note.
 const TABLES: &[(&str, &str, &str)] = &[
-    ("bands", "bands", "Money that rests near the mid. Sums are exact where the book is known that far."),
+    ("bands", "bands", "Resting orders near the mid. Sums are exact where they are complete."),
     ("checks", "checks", ""),
     ("components", "components", "Each component has from 0 to 100 points."),
     (
         "cost_to_trade",
         "cost",
-        "Market orders through the known levels, best price first, against the mid and without fees. Exact arithmetic; hidden orders and what others do meanwhile are not known.",
+        "Market orders filled from the known levels, compared with the mid, without fees, hidden orders and changes of the book meanwhile.",
     ),
     ("gainers", "gainers", ""),
     ("losers", "losers", ""),
@@ -38,7 +37,7 @@ const TABLES: &[(&str, &str, &str)] = &[
     ("vacuums", "vacuums", ""),
     ("widest_range", "widest_range", ""),
 ];
-/// Columns with a bar behind each number, as long as its share of the largest.
+/// Columns with a bar behind each number.
 const BARRED: [&str; 5] = ["quantity_base", "volume_share_pct", "score", "emptiness", "cost_bps"];
 
 /// The headline, and panels for everything else.
@@ -240,14 +239,17 @@ mod tests {
             let titles: Vec<&str> = shown.columns.iter().map(|column| &*column.title).collect();
             assert_eq!(titles, ["Symbol", "Last price (USDT)", "Change (%)", "Share (%)"]);
             let text = |row: usize| -> Vec<&str> { shown.rows[row].iter().map(|cell| &*cell.text).collect() };
-            assert_eq!((text(0), text(1)), (vec!["AAAUSDT", "1.50", "+2.5", "80"], vec!["BBBUSDT", "0.25", "–", "20"]));
+            assert_eq!(
+                (text(0), text(1)),
+                (vec!["AAAUSDT", "1.50", "+2.50", "80.00"], vec!["BBBUSDT", "0.25", "–", "20.00"])
+            );
             assert_eq!(shown.rows[0][0].link.as_deref(), Some("ticker:AAAUSDT"));
             assert_eq!((shown.rows[0][3].share, shown.rows[1][3].share), (Some(1.0), Some(0.25)));
         });
     }
 
     #[test]
-    fn what_is_missing_says_why() {
+    fn missing_figures_have_reasons() {
         Page::example(|page| {
             let panel = table_panel("bands", "", &json!({"value": null, "reason": "the book has no bids"}), page);
             assert_eq!(panel.content, Content::Missing("the book has no bids".to_owned()));

@@ -1,4 +1,4 @@
-//! What stands above the panels of a market's page: title, badges and notes.
+//! The head of a market's page: title, badges and notes.
 
 use tribune_market_parts::parts::{simulated, subtitle};
 use tribune_page::text::capitalised;
@@ -9,16 +9,14 @@ use crate::market::ASKED_EACH_TIME;
 use tribune_binance::feed::BookState;
 use tribune_market_resolve::asset_name;
 
-/// How far the book can be trusted, or could be when it was cited: nothing of that is about now.
+/// The state of the book, now or when it was cited.
 fn book_state(state: BookState, reason: Option<&str>, is_past: bool) -> Badge {
     let (label, meaning) = match state {
         _ if reason == Some(ASKED_EACH_TIME) => ("not kept", "Fetched per request"),
         BookState::Live => ("live", "Exact and current"),
-        BookState::Warming => ("warming", "Asked for, while the first snapshot of the live book is waited for"),
-        BookState::Stale => ("stale", "Updates have stopped coming"),
-        BookState::Resyncing => {
-            ("resyncing", "Asked for, because the live book was found incomplete and is fetched again")
-        }
+        BookState::Warming => ("warming", "Fetched per request until the live book has its first snapshot"),
+        BookState::Stale => ("stale", "Updates have stopped"),
+        BookState::Resyncing => ("resyncing", "Fetched per request while the live book is rebuilt"),
     };
     let tone = match label {
         "live" if !is_past => Tone::Good,
@@ -34,7 +32,7 @@ fn book_state(state: BookState, reason: Option<&str>, is_past: bool) -> Badge {
     Badge { label, tone, meaning: Some(format!("{meaning}{reason}.")) }
 }
 
-/// A board without panels yet; `is_past` if it is about what was cited.
+/// A board without panels yet; `is_past` on the page of a citation.
 pub(super) fn frame(about: &About, provenance: &Provenance, what: &str, is_past: bool) -> Board {
     let name = |ticker| asset_name(ticker).unwrap_or(ticker);
     let (base, quote) = (about.base(), about.quote());

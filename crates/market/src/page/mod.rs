@@ -1,10 +1,9 @@
 //! Pages. A page of the present and a page of a citation are drawn alike, from the names that an answer's figures have:
 //!
-//! - `frame`: what stands above the panels
+//! - `frame`: title, badges and notes
 //! - `draw`: a headline, tables and all other figures; `names`: labels, units and looks; `charts`: what has a chart
-//! - `beside`: the chart and the book of the moment, which a citation keeps
-//! - `now`: the board of the present, from the streams and a few requests that are kept for all viewers; it cites nothing
-//!   and has a small share of the exchange's budget
+//! - `beside`: the chart and the book of the moment, for citation records
+//! - `now`: the board of the present, from the streams and a few requests shared by all viewers
 
 mod beside;
 mod charts;
@@ -59,8 +58,8 @@ struct Page<'a> {
 
 impl<'a> Page<'a> {
     fn of(answer: &'a Answer, age_ms: u64) -> Self {
-        let Answer { about, provenance, named, .. } = answer;
-        Self { about, provenance, named, age_ms, last_price: None }
+        let Answer { about, provenance, .. } = answer;
+        Self { about, provenance, named: answer.named(), age_ms, last_price: None }
     }
 
     /// The page's time, behind the note of a panel that is not dated by the headline.
@@ -72,14 +71,14 @@ impl<'a> Page<'a> {
     }
 }
 
-/// The board of an answer; `is_past` if it is about what was cited.
+/// The board of an answer; `is_past` on the page of a citation.
 fn board(page: &Page<'_>, is_past: bool) -> Board {
     let mut board = frame::frame(page.about, page.provenance, &page.named.what, is_past);
     (board.headline, board.panels) = draw::drawn(page);
     board
 }
 
-/// In the order in which a page has its panels; without a headline the first says of when the page is.
+/// Sorts the panels; without a headline the first panel has the time.
 fn settled(mut board: Board, page: &Page<'_>) -> Board {
     board.panels.sort_by_key(|panel| KNOWN.iter().position(|(key, ..)| *key == panel.key));
     if board.headline.is_none() && !board.panels.is_empty() {
@@ -118,7 +117,7 @@ pub(crate) fn then(document: &Document) -> Option<Board> {
     let is_drawn = |panel: &Panel| board.panels.iter().any(|drawn| drawn.key == panel.key);
     let beside: Vec<Panel> = beside.into_iter().filter(|panel| !is_drawn(panel)).collect();
     board.panels.extend(beside);
-    board.notes.extend(snippet.clone());
+    board.notes.extend(snippet.as_deref().map(str::to_owned));
     if !about.base().is_empty() {
         board.links = links(about.name(), false);
     }

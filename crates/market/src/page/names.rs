@@ -7,28 +7,29 @@ use tribune_page::{Amount, Tone};
 
 use super::Page;
 
-/// Said elsewhere on the page, or for programs only.
+/// Shown elsewhere on the page, or for programs only.
 const UNNAMED: &str = "id note annualisation mapping sampling interval last_closed levels_asked basis rules start_ms end_ms \
                       bid_complete ask_complete bid_levels_used ask_levels_used last_update_id reason";
 
-/// Names whose words do not say enough.
+/// Labels of figures whose names are not clear enough.
 const NAMED: &[(&str, &str)] = &[
-    ("aggressor", "Taken by"),
-    ("amihud_pct_per_million_quote", "moved by a million"),
-    ("asked_base", "Asked quantity"),
-    ("asked_quote", "Asked worth"),
+    ("aggressor", "Taker"),
+    ("amihud_pct_per_million_quote", "price impact"),
+    ("bid_ask_ratio", "Bid/ask ratio"),
+    ("asked_base", "Requested quantity"),
+    ("asked_quote", "Requested value"),
     ("atr", "ATR"),
     ("atr_pct", "ATR in percent"),
     ("band", "Near the mid"),
-    ("buy_quote_volume", "Bought, worth"),
-    ("buy_volume_base", "Buyers took"),
+    ("buy_quote_volume", "Taker buy value"),
+    ("buy_volume_base", "Taker buys"),
     ("cvd_base", "Cumulative delta"),
     ("cvd_high_base", "Cumulative delta, highest"),
     ("cvd_low_base", "Cumulative delta, lowest"),
     ("depth_25_bps", "Within 25 bps of mid"),
-    ("distance_bps", "Within, of mid"),
+    ("distance_bps", "Distance from mid"),
     ("filled_base", "Filled quantity"),
-    ("filled_quote", "Filled worth"),
+    ("filled_quote", "Filled value"),
     ("found", "Unusual"),
     ("imbalance_l1", "Imbalance of the best levels"),
     ("markets_counted", "Markets"),
@@ -39,12 +40,12 @@ const NAMED: &[(&str, &str)] = &[
     ("orders_per_sec", "Trades a second"),
     ("poc", "Point of control"),
     ("price_change_pct", "Change"),
-    ("quote", "worth"),
+    ("quote", "value"),
     ("quote_volume", "Turnover"),
     ("score", "Health"),
-    ("sell_quote_volume", "Sold, worth"),
-    ("sell_volume_base", "Sellers gave"),
-    ("slippage_bps", "From mid"),
+    ("sell_quote_volume", "Taker sell value"),
+    ("sell_volume_base", "Taker sells"),
+    ("slippage_bps", "Slippage"),
     ("step_size", "Quantity step"),
     ("tick_size", "Price step"),
     ("total_volume_base", "Volume"),
@@ -54,7 +55,7 @@ const NAMED: &[(&str, &str)] = &[
     ("volume_share_of_first_10_pct", "Share of the first ten"),
     ("volume_share_pct", "Share"),
     ("vwap", "Average price"),
-    ("weights_used", "Weight with inputs"),
+    ("weights_used", "Weight used"),
 ];
 
 /// Endings that are units, and values as such.
@@ -62,9 +63,12 @@ const ENDINGS: &[&str] = &["_bps", "_pct", "_base", "_quote", "_secs", "_ms"];
 /// Names of prices and sums of money whose endings do not say so.
 const MONEY: &str = "price mid spread microprice vwap row_width tick_size quote price_change from to atr poc vah val \
                      poc_low poc_high";
-/// Prices that come from a division, whose last places say nothing, and sums, of which the first digits are enough.
+/// Computed prices and sums, which are rounded for people.
 const DERIVED: &str = "vwap microprice atr poc";
 const SUMS: &str = "volume_base quote_volume total_volume_base total_quote_volume";
+/// Amounts of money that columns compare, to three digits and at least two places.
+const ROUNDED: &str =
+    "bid_notional_quote ask_notional_quote cost_quote net_flow_quote buy_quote_volume sell_quote_volume";
 /// Numbers that rise and fall.
 const SIGNED: &str = "price_change price_change_pct net_flow_base net_flow_quote cvd_base ofi_base";
 
@@ -100,17 +104,17 @@ pub(super) fn amount(name: &str, value: &Value, page: &Page<'_>) -> Option<Amoun
     if finite(&text).is_none() {
         return Some(Amount::plain(text.replace('_', " ")));
     }
+    let is_ratio = ["_bps", "_pct"].iter().any(|ending| name.ends_with(ending)) && !value.is_u64();
     let text = if has(DERIVED, name) {
         derived(&text)
     } else if has(SUMS, name) {
         sum(&text)
-    } else if has(SIGNED, name) {
-        signed(&text)
-    } else if name.ends_with("_bps") {
+    } else if is_ratio || has(ROUNDED, name) {
         text.parse().map_or(text, ratio)
     } else {
         text
     };
+    let text = if has(SIGNED, name) { signed(&text) } else { text };
     Some(Amount { text, unit: unit(name, page) })
 }
 
@@ -170,7 +174,9 @@ mod tests {
         Page::example(|page| {
             let text = |name: &str, value: Value| amount(name, &value, page).map(|amount| amount.text);
             assert_eq!(text("quote_volume", "54762603.8".into()).as_deref(), Some("54.8 M"));
-            assert_eq!(text("price_change_pct", 1.5.into()).as_deref(), Some("+1.5"));
+            assert_eq!(text("price_change_pct", 1.5.into()).as_deref(), Some("+1.50"));
+            assert_eq!(text("distance_bps", 25.into()).as_deref(), Some("25"));
+            assert_eq!(text("cost_quote", "709.86333427".into()).as_deref(), Some("709.86"));
             assert_eq!(text("spread_bps", 0.001_562_5.into()).as_deref(), Some("0.00156"));
             assert_eq!(text("time_ms", 0.into()).as_deref(), Some("1970-01-01 00:00:00 UTC"));
             assert_eq!(text("type", "quote_rate".into()).as_deref(), Some("quote rate"));

@@ -1,6 +1,6 @@
-//! The board of the present. Every live page asks for it about once a second, so it reads what is in memory (the live
-//! book, the tape, the history of the book), and asks the exchange seldom, for all viewers together: where the small share
-//! of the budget that pages have is used up, what was answered last stays. Ages are true: cached answers grow older.
+//! The board of the present. Live pages request it about once a second, so it reads memory (live book, tape, history) and
+//! shares a few cached requests between all viewers. If the budget of pages is used up, the last answers stay, and their
+//! ages grow.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,14 +24,14 @@ use tribune_market_parts::book::{imbalance_line, spread_line};
 use tribune_market_parts::parts::links;
 use tribune_market_resolve::id::{AnalyticsKind, Kind, MarketId};
 
-/// Trades that a page lists at least: fewer of the stream's are not enough.
+/// With fewer trades on the tape, a page requests them.
 const TRADES: usize = 50;
 const FLOW: Kind = Kind::Analytics(AnalyticsKind::OrderFlow);
 
-/// Other documents of which a page about a market has panels.
+/// Other documents whose panels are on the page of a market.
 const BESIDE: [(Kind, &[&str]); 4] = [
     (Kind::OrderBookL2, &["depth", "ladder", "cost"]),
-    // As many as a document has, of a day and a night: a market is seldom too young for a picture of these.
+    // A document's candles of this interval cover 30 hours.
     (Kind::Klines(Interval::M15), &["candles"]),
     (Kind::Analytics(AnalyticsKind::VolumeProfile), &["profile"]),
     (FLOW, &["flow"]),
@@ -40,7 +40,7 @@ const BESIDE: [(Kind, &[&str]); 4] = [
 /// Answers of the exchange that pages of the present keep between looks.
 pub(crate) type Pages = Cache<Answer>;
 
-/// How long answers of the exchange are kept for pages. Each costs weight; a picture of days moves less than one of minutes.
+/// How long answers are kept for pages: longer intervals change less.
 fn keep(kind: Kind) -> Duration {
     Duration::from_secs(match kind {
         Kind::Ticker => 5,
@@ -49,13 +49,13 @@ fn keep(kind: Kind) -> Duration {
             6..=60 => 30,
             _ => 120,
         },
-        // Asking for all markets weighs as much as forty single prices.
+        // All markets weigh as much as forty single prices.
         Kind::Markets | Kind::Analytics(AnalyticsKind::VolumeProfile | AnalyticsKind::LiquidityVacuums) => 60,
         _ => 10,
     })
 }
 
-/// What a document has, from the streams or as it was answered a moment ago, and its age.
+/// A document's answer from the streams or the cache, and its age.
 async fn read(market: &Market, pages: &Pages, id: &MarketId) -> std::result::Result<(Arc<Answer>, u64), String> {
     let current = kinds::at_hand(market, id, TRADES).filter(|answer| answer.provenance.age_ms < SILENT_MS);
     if let Some(answer) = current {
@@ -69,7 +69,7 @@ async fn read(market: &Market, pages: &Pages, id: &MarketId) -> std::result::Res
     Ok((answer, age_ms))
 }
 
-/// The board of what there is now about a document's subject; an error if there is nothing.
+/// The board of a document's market now.
 pub(crate) async fn now(market: &Market, pages: &Pages, id: &MarketId) -> Result<Board> {
     let market = &market.for_pages();
     let kind = id.kind();
@@ -115,7 +115,7 @@ pub(crate) async fn now(market: &Market, pages: &Pages, id: &MarketId) -> Result
     Ok(settled(board, &Page::of(&main, age_ms)))
 }
 
-/// Whether the page is better, and costs the exchange less, where the book is live.
+/// Whether the page gains from a live book.
 const fn takes_a_live_book(kind: Kind) -> bool {
     match kind {
         Kind::Klines(_) | Kind::ExchangeInfo | Kind::Report | Kind::Markets => false,
@@ -134,7 +134,7 @@ fn flow(headline: Headline, page: &Page<'_>) -> Panel {
     noted(panel("flow", "Order flow", Width::Half, Content::Figures(figures)), standing(&page.named.figures))
 }
 
-/// On a page with a book: the whole live one in place of the levels that an answer lists, and its last minutes.
+/// On a page with a book: the whole live book instead of the listed levels, and the lines of its last minutes.
 fn add_live_book(board: &mut Board, market: &Market, symbol: &Symbol, page: &Page<'_>) {
     let has_levels = board.panels.iter().any(|panel| panel.key == "depth");
     if !has_levels && !page.named.headline.starts_with("mid ") {
@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn longer_candles_are_asked_for_less() {
+    fn longer_candles_are_cached_longer() {
         let secs = |interval| keep(Kind::Klines(interval)).as_secs();
         assert_eq!((secs(Interval::M1), secs(Interval::M5)), (5, 5));
         assert_eq!((secs(Interval::M15), secs(Interval::H1)), (30, 30));

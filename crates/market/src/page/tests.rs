@@ -15,7 +15,7 @@ use tribune_exchange_sim::{Exchange, Limits, Mode, Settings, Simulation};
 use tribune_page::{Board, Content, Panel, Tone, View};
 
 use super::{Beside, then};
-use crate::kinds::{self, Answer, Record, fields_of};
+use crate::kinds::{self, Answer, Fields as _, Record};
 use crate::market::{self, Market};
 use crate::source::MarketSource;
 use tribune_analytics::cost::{Action, Size};
@@ -197,20 +197,26 @@ fn panel<'a>(board: &'a Board, key: &str) -> &'a Panel {
     found.unwrap_or_else(|| panic!("no panel {key} among {:?}", keys(board)))
 }
 
+/// The document of an answer, as a citation record gives it back.
+fn from_record(answer: &Answer, snippet: Option<&str>) -> Document {
+    let record = answer.record(&answer.document(), snippet, None).expect("written");
+    tribune_citations::document(&record).expect("read")
+}
+
 /// What is written, read and written again is the same, and the page is drawn from what was read.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_answer_is_drawn_from_its_record() {
     let bench = Bench::start().await;
     for answer in bench.answers().await {
-        let document = answer.record(Some("What a result said."), None);
+        let document = from_record(&answer, Some("What a result said."));
         let id = &document.id;
         let record = Record::read(&document).expect("values").expect("of this version");
-        let object = fields_of(&answer.object("http://tribune.test"));
+        let object = answer.object("http://tribune.test").fields();
         for (name, value) in &record.answer.figures {
             assert_eq!(object.get(name), Some(value), "{name} of {id}");
         }
-        assert_eq!((&record.answer, &record.about), (&answer.named, &answer.about));
-        assert_eq!(fields_of(&record.provenance), fields_of(&answer.provenance));
+        assert_eq!((&*record.answer, &*record.about), (answer.named(), &answer.about));
+        assert_eq!(record.provenance.fields(), answer.provenance.fields());
         let board = then(&document).expect("a board");
         assert!(!board.panels.is_empty() && !board.is_live && board.shows_text, "{id}");
         let is_of_all = id.scheme() == "markets";
@@ -229,7 +235,7 @@ async fn every_answer_is_drawn_from_its_record() {
 async fn records_of_other_versions_show_their_text() {
     let bench = Bench::start().await;
     let answer = kinds::ticker::load(&bench.market, SYMBOL).await.expect("a price");
-    let mut document = answer.record(None, None);
+    let mut document = from_record(&answer, None);
     let generic = serde_json::json!({"symbol": "BTCUSDT", "base": "BTC", "quote": "USDT", "what": "price",
         "fields": {"age_ms": 1}, "tables": []});
     for odd in [generic, Value::Null, serde_json::json!([]), serde_json::json!({"about": 7})] {
@@ -318,7 +324,8 @@ async fn cited_page_stays_as_it_was() {
     let shown = bench.board(&document, true).await;
     let Content::Ladder(ladder) = &panel(&shown, "ladder").content else { panic!("a ladder") };
     let kept = bench.source.kept(&document).await.expect("a look").expect("a record");
-    let fields = Record::read(&kept).expect("values").expect("of this version").answer.figures;
+    let record = Record::read(&kept).expect("values").expect("of this version");
+    let fields = &record.answer.figures;
     let best = fields["bids"]["rows"][0][0].as_str().expect("a price");
     assert_eq!(ladder.bids[0].price.parse::<f64>(), best.parse::<f64>());
     assert!(matches!(panel(&shown, "depth").content, Content::Depth(_)));
@@ -331,7 +338,8 @@ async fn cited_page_stays_as_it_was() {
     bench.until("the book moves", moved).await;
     assert_eq!(bench.board(&document, true).await, shown, "the record alone is shown");
     let headline = shown.headline.expect("a headline");
-    assert_eq!((&*headline.label, headline.as_of), ("Mid price", fetched.as_of));
+    let millis = |time: Option<Timestamp>| time.map(Timestamp::as_millisecond);
+    assert_eq!((&*headline.label, millis(headline.as_of)), ("Mid price", millis(fetched.as_of)));
     let id = DocumentId::parse("orderbook_l2:BTCUSDT").expect("an id");
     let depth = bench.cited(&id, &cx).await;
     let costs = bench.board(&depth, true).await;

@@ -1,4 +1,4 @@
-//! What callers give, and what they mean by it.
+//! Arguments of tools, and the spellings that are accepted.
 
 use serde_json::Value;
 use tribune_core::{Error, JsonObject, Result};
@@ -99,7 +99,7 @@ impl Arguments<'_> {
         })
     }
 
-    /// Whether the caller gave a list: a list is answered with a list, also for one symbol.
+    /// Whether the caller gave a list, which is answered with a list even for one symbol.
     pub(super) fn is_list(&self) -> bool {
         self.0.contains_key("symbols")
     }
@@ -118,8 +118,7 @@ impl Arguments<'_> {
     }
 }
 
-/// Other ways of writing a value: `btc/usdt`, `1H`, `BUY`, numbers where decimal strings are wanted, times as
-/// people write them.
+/// Accepts other spellings: `btc/usdt`, `1H`, `BUY`, and numbers instead of decimal strings.
 pub(super) fn normalise(args: &mut JsonObject, table: Option<&SymbolTable>) {
     for (name, value) in args.iter_mut() {
         match (name.as_str(), &mut *value) {
@@ -166,7 +165,7 @@ fn whole(text: &str) -> Option<u32> {
     is_plain.then(|| text.parse().ok()).flatten()
 }
 
-/// Without what groups digits by three. A comma that may be a decimal one stays, and is refused: `0,5` is not 5.
+/// Removes digit grouping. A possible decimal comma stays and is refused: `0,5` is not 5.
 fn decimal(text: &str) -> String {
     let text = text.trim();
     let whole = text.split_once('.').map_or(text, |(whole, _)| whole);
@@ -184,15 +183,11 @@ fn decimal(text: &str) -> String {
     }
 }
 
-/// In upper case; a pair with a separator as the symbol that has these two assets.
-pub fn symbol(text: &str, table: Option<&SymbolTable>) -> String {
-    let text = text.trim().to_uppercase();
-    let pair = text.split_once(['/', '-', '_', ' ']);
-    let known = pair.and_then(|(base, quote)| table?.pair(base.trim(), quote.trim()));
-    known.map_or(text.clone(), |symbol| symbol.name.to_string())
+fn symbol(text: &str, table: Option<&SymbolTable>) -> String {
+    table.map_or_else(|| text.trim().to_uppercase(), |table| table.spelled(text))
 }
 
-/// `1H` is an hour; of `1M` and `1m` each is what it is.
+/// `1H` is an hour, but `1M` and `1m` differ.
 fn interval(text: &str) -> String {
     let text = text.trim();
     let lower = text.to_lowercase();
@@ -209,7 +204,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_people_write_is_what_the_schema_knows() {
+    fn spellings_become_schema_values() {
         let mut args = json!({
             "symbol": " btcusdt ", "symbols": "eth-usdt, SOLUSDT", "side": "BUY", "interval": "1H",
             "notional": 200_000, "start_time": "2026-11-15T00:00:00Z", "end_time": "2026-11-16",
@@ -252,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn whole_numbers_and_lists_may_be_written_as_text() {
+    fn numbers_and_lists_are_accepted_as_text() {
         for (written, meant) in [
             (json!("10"), json!(10)),
             (json!(" 7 "), json!(7)),

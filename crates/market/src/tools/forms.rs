@@ -1,4 +1,4 @@
-//! What each tool is called, takes and gives.
+//! The tools: names, descriptions, arguments and output.
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -34,7 +34,7 @@ const ALIASES: [(&str, &str); 11] = [
 
 /// The tool that loads several tickers with one request.
 pub(super) const TICKER: &str = "binance_get_ticker";
-/// The tool that tells of the exchange as a whole where no symbol is given.
+/// The tool that describes the exchange if no symbol is given.
 pub(super) const EXCHANGE_INFO: &str = "binance_get_exchange_info";
 
 /// A tool, beside the symbols that all but one of them take.
@@ -123,7 +123,7 @@ impl Form {
             Self {
                 name: EXCHANGE_INFO,
                 title: "Trading rules",
-                description: "Use this for whether a symbol is traded on Binance, its price and quantity steps and order limits. Without a symbol it tells how many symbols there are and the request budget.",
+                description: "Use this for whether a symbol is traded on Binance, its price and quantity steps and order limits. Without a symbol it gives the number of symbols and the request budget.",
                 shape: Shape::OneOrSeveral,
                 arguments: vec![],
                 output: output_schema::<info::RulesOrExchange>,
@@ -132,7 +132,7 @@ impl Form {
             Self {
                 name: "binance_get_avg_price",
                 title: "Average price",
-                description: "Use this for the average price of the last minutes of a symbol, as Binance reckons it.",
+                description: "Use this for the average price of a symbol over the last minutes, as Binance computes it.",
                 shape: Shape::OneOrSeveral,
                 arguments: vec![],
                 output: output_schema::<average::AveragePrice>,
@@ -264,7 +264,7 @@ impl Form {
                     ),
                     whole("limit", "How many markets", 1, 100, 20),
                 ],
-                output: output_schema::<ranking::TopMarkets>,
+                output: output_schema::<ranking::Markets<ranking::TopMarkets>>,
                 load: |market, _, args| {
                     ranking::load_top(market, args.text("quote_asset"), args.order(), args.count("limit")).boxed()
                 },

@@ -1,9 +1,8 @@
 //! The tools of a market: one object for each, made of a form (what it is called, takes and gives) and the market.
 
-pub(crate) mod arguments;
+mod arguments;
 mod forms;
 
-pub use arguments::symbol as spelled_symbol;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -37,7 +36,7 @@ impl Tool for MarketTool {
         &self.spec
     }
 
-    /// The names with a dot, which some hosts cannot take, and those without the venue.
+    /// With a dot, which some hosts do not allow, and without the venue.
     fn also_called(&self) -> Vec<String> {
         let bare = self.spec.name.trim_start_matches("binance_");
         vec![format!("binance.{bare}"), bare.to_owned()]
@@ -82,11 +81,11 @@ impl MarketTool {
 
     async fn one(&self, pool: Pool, symbol: &str, args: &Arguments<'_>) -> Result<ToolOutput> {
         let answer = (self.form.load)(&self.citing.market, symbol, args).await?;
-        let url = self.citing.cite(pool, &answer).await;
+        let url = self.citing.cite(pool, &answer, &answer.document()).await;
         ToolOutput::structured(&answer.object(&url), 1)
     }
 
-    /// One answer for each symbol; one that fails does not take the others with it.
+    /// One answer for each symbol; a failure affects only its own.
     async fn several(&self, pool: Pool, symbols: &[String], args: &Arguments<'_>) -> Result<ToolOutput> {
         let market = &self.citing.market;
         let answers: Vec<Result<Answer>> = match self.spec.name.as_str() {
@@ -96,7 +95,7 @@ impl MarketTool {
         let (mut answered, mut failed) = (Vec::new(), Vec::new());
         for (symbol, answer) in symbols.iter().zip(answers) {
             match answer {
-                Ok(answer) => answered.push((self.citing.cite(pool, &answer).await, answer)),
+                Ok(answer) => answered.push((self.citing.cite(pool, &answer, &answer.document()).await, answer)),
                 Err(error) => failed.push((symbol, error)),
             }
         }

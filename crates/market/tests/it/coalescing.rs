@@ -36,7 +36,7 @@ async fn burst(market: &Market, document: &str, callers: usize) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn fifty_and_five_hundred_callers_cost_one_request_a_window() {
+async fn callers_share_one_request_per_window() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let market = market(&exchange, WINDOW).await;
     for (document, endpoint) in [("ticker:BTCUSDT", "ticker/24hr"), ("orderbook:ETHUSDT", "depth")] {
@@ -50,7 +50,7 @@ async fn fifty_and_five_hundred_callers_cost_one_request_a_window() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_next_window_costs_one_request_more() {
+async fn next_window_costs_one_more_request() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let window = Duration::from_millis(500);
     let market = market(&exchange, window).await;

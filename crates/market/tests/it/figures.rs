@@ -21,7 +21,7 @@ async fn told(market: &Market, tool: &str, arguments: Value) -> Value {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn order_flow_ends_where_the_stream_was_last_heard() {
+async fn order_flow_ends_at_the_last_message() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let market = MarketSettings::of(&exchange).start().ready().await;
     market.live("orderbook:BTCUSDT").await;
@@ -45,7 +45,7 @@ async fn order_flow_ends_where_the_stream_was_last_heard() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_exchange_that_asks_for_a_pause_still_streams_its_prices() {
+async fn prices_are_streamed_during_a_pause() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let mut settings = MarketSettings::of(&exchange);
     settings.rest.window = Duration::ZERO;
@@ -65,7 +65,7 @@ async fn an_exchange_that_asks_for_a_pause_still_streams_its_prices() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_trades_cost_is_told_without_being_asked() {
+async fn depth_lists_the_cost_of_default_sizes() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let market = MarketSettings::of(&exchange).start().ready().await;
     let book = market.live("orderbook_l2:BTCUSDT").await;
@@ -88,7 +88,7 @@ async fn what_trades_cost_is_told_without_being_asked() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn requests_that_keep_failing_are_a_trouble_of_the_source() {
+async fn failing_requests_degrade_the_source() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let mut settings = MarketSettings::of(&exchange);
     settings.rest.window = Duration::ZERO;
@@ -108,7 +108,7 @@ async fn requests_that_keep_failing_are_a_trouble_of_the_source() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn best_prices_that_nobody_saw_have_no_flow() {
+async fn unobserved_best_prices_have_no_flow() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let market = MarketSettings::of(&exchange).start().ready().await;
     market.live("orderbook:BTCUSDT").await;
@@ -130,13 +130,13 @@ async fn best_prices_that_nobody_saw_have_no_flow() {
             assert!(told["window_secs"].as_u64() <= Some(5 - gone.min(5)), "{gone} s of silence: {told}");
         }
         told["ofi_base"].is_null()
-            && told["reason"].as_str().is_some_and(|reason| reason.contains("the streams have brought nothing for"))
+            && told["reason"].as_str().is_some_and(|reason| reason.contains("no stream data for"))
     })
     .await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_size_that_no_book_fills_is_looked_for_once_in_a_while() {
+async fn deep_snapshots_are_shared_for_a_while() {
     let deep = Simulation { levels: 1_300, ..simulation() };
     let exchange = exchange(deep, Limits::default()).await;
     let mut settings = MarketSettings::of(&exchange);
@@ -155,14 +155,14 @@ async fn a_size_that_no_book_fills_is_looked_for_once_in_a_while() {
             let order = json!({"symbol": "PEPEUSDT", "side": side, "notional": notional});
             let cost = told(&market, "binance_cost_to_trade", order).await;
             assert_eq!((&cost["filled"], &cost["complete"]), (&json!(false), &json!(true)), "{cost}");
-            assert_eq!(cost["reason"], "the whole book holds less than was asked for");
+            assert_eq!(cost["reason"], "the whole book holds less than the size asked for");
         }
     }
     assert_eq!(asked(&exchange, "depth"), before + 1, "one look serves them all");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_book_that_is_known_whole_is_not_asked_for_again() {
+async fn whole_book_is_not_fetched_deeper() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let market = MarketSettings::of(&exchange).start().ready().await;
     market.live("orderbook_l2:ETHUSDT").await;
@@ -175,7 +175,7 @@ async fn a_book_that_is_known_whole_is_not_asked_for_again() {
 
 /// Whatever is called closed must be so when it is seen again, however late its answer was and however long it is shared.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_candle_that_is_called_closed_does_not_change() {
+async fn closed_candle_does_not_change() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let mut settings = MarketSettings::of(&exchange);
     settings.rest.window = Duration::from_millis(1_500);
@@ -198,7 +198,7 @@ async fn a_candle_that_is_called_closed_does_not_change() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn many_who_ask_for_order_flow_ask_the_exchange_once() {
+async fn order_flow_callers_share_one_request() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let mut settings = MarketSettings::of(&exchange);
     settings.rest.window = Duration::from_secs(3_600);
@@ -229,7 +229,7 @@ async fn ended(market: &Market, symbol: &str) -> (Value, Value, Value) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_window_at_the_end_of_a_recording_stays_there() {
+async fn window_stops_at_the_end_of_a_recording() {
     let mut values = tricky("EEEUSDT");
     // Two trades a second apart after all else: at 2.4 and 3.4 s.
     for number in 0..2 {

@@ -13,7 +13,7 @@ use tribune_exchange_sim::{Fault, Limits, Simulation};
 use crate::support::{MarketSettings, PATIENCE, Wire, asked, exchange, id, rest_settings, simulation, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_is_asked_wrongly_is_explained() {
+async fn wrong_arguments_are_explained() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let market = MarketSettings::of(&exchange).start().ready().await;
     let cases = [
@@ -50,11 +50,11 @@ async fn what_is_asked_wrongly_is_explained() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_exchange_that_is_not_there_is_said_not_to_be_there() {
-    // Bound, so that nobody else takes it, but not listened on.
-    let nobody = TcpSocket::new_v4().expect("a socket");
-    nobody.bind(([127, 0, 0, 1], 0).into()).expect("a port");
-    let address = nobody.local_addr().expect("an address");
+async fn unreachable_exchange_is_reported() {
+    // Bound but not listening.
+    let closed = TcpSocket::new_v4().expect("a socket");
+    closed.bind(([127, 0, 0, 1], 0).into()).expect("a port");
+    let address = closed.local_addr().expect("an address");
     let market = MarketSettings::at(format!("http://{address}"), format!("ws://{address}")).start();
     for document in ["ticker:BTCUSDT", "orderbook:BTCUSDT", "analytics:health:BTCUSDT"] {
         let error = market.fetch(document).await.expect_err(document);
@@ -69,7 +69,7 @@ async fn an_exchange_that_is_not_there_is_said_not_to_be_there() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_book_whose_exchange_went_away_is_stale_and_says_so() {
+async fn book_of_lost_exchange_is_stale() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let wire = Wire::to(&exchange).await;
     let mut settings = MarketSettings::at(wire.rest_url(), wire.stream_url());
@@ -116,7 +116,7 @@ async fn a_book_whose_exchange_went_away_is_stale_and_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn clocks_that_differ_are_told_and_harm_nothing() {
+async fn clock_skew_is_reported_and_harmless() {
     for (millis, side) in [(30_000, "behind"), (-30_000, "ahead of")] {
         let exchange = exchange(simulation(), Limits::default()).await;
         exchange.faults().set(&Fault::ClockSkew { millis });
@@ -134,7 +134,7 @@ async fn clocks_that_differ_are_told_and_harm_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_pause_that_the_exchange_wants_is_kept_and_told() {
+async fn pause_is_kept_and_reported() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let mut settings = MarketSettings::of(&exchange);
     settings.rest.window = Duration::ZERO;
@@ -178,7 +178,7 @@ async fn malformed_answers_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_market_without_trades_has_no_price_rather_than_none_of_worth() {
+async fn market_without_trades_has_no_price() {
     let simulation = Simulation { extra_symbols: 1, extra_events_per_second: 0.0, history_minutes: 0, ..simulation() };
     let exchange = exchange(simulation, Limits::default()).await;
     let market = MarketSettings::of(&exchange).start().ready().await;
@@ -198,7 +198,7 @@ async fn a_market_without_trades_has_no_price_rather_than_none_of_worth() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_first_fetch_asks_and_a_later_one_reads_the_live_book() {
+async fn first_fetch_requests_and_later_ones_read_live_book() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let market = MarketSettings::of(&exchange).start().ready().await;
     let first = market.fetch("orderbook:SOLUSDT").await.expect("an answer");
@@ -214,7 +214,7 @@ async fn the_first_fetch_asks_and_a_later_one_reads_the_live_book() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn no_more_books_are_kept_than_may_be_and_idle_ones_go() {
+async fn book_limit_holds_and_idle_books_are_dropped() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let clock = Arc::new(tribune_core::SystemClock);
     let rest = Rest::new(rest_settings(&exchange), clock.clone()).expect("settings");
@@ -223,7 +223,7 @@ async fn no_more_books_are_kept_than_may_be_and_idle_ones_go() {
         idle_after: Duration::from_secs(1),
         ..feed::Settings::new(exchange.stream_url())
     };
-    let feed = Feed::start(settings, rest.in_background(), clock);
+    let feed = Feed::start(settings, rest.with_priority(tribune_binance::rest::Priority::Background), clock);
     let track = |symbol: &str, pinned| feed.track(&Arc::from(symbol), pinned, 0);
     assert!(track("BTCUSDT", true).is_some() && track("ETHUSDT", false).is_some());
     assert!(track("SOLUSDT", false).is_none(), "two are kept");
@@ -251,7 +251,7 @@ async fn no_more_books_are_kept_than_may_be_and_idle_ones_go() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_citation_shows_what_was_cited_until_it_expires() {
+async fn citation_is_frozen_until_it_expires() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let mut settings = MarketSettings::of(&exchange);
     settings.max_citations = 3;
@@ -302,7 +302,7 @@ async fn a_citation_shows_what_was_cited_until_it_expires() {
 
 /// Without tickers nobody knows what is traded most; they are asked for again, not only with the next list of symbols.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_most_traded_are_tracked_although_their_tickers_failed_at_first() {
+async fn most_traded_are_tracked_after_failed_tickers() {
     let exchange = exchange(simulation(), Limits::default()).await;
     exchange.faults().set(&Fault::FailEndpoint { endpoint: "ticker/24hr".to_owned(), count: 2 });
     let mut settings = MarketSettings::of(&exchange);

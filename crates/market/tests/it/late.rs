@@ -63,7 +63,7 @@ async fn carry(near: TcpStream, far: SocketAddr, delay_ms: Arc<AtomicU64>) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn books_whose_updates_come_seconds_late_are_not_called_live() {
+async fn late_books_are_not_live() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let wire = SlowWire::to(exchange.addr()).await;
     let streams = format!("ws://{}", wire.address);

@@ -97,7 +97,7 @@ async fn figures_are_those_of_the_exchanges_tickers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_question_about_no_market_finds_all_and_its_citation_stays() {
+async fn search_without_market_cites_all_markets() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let market = MarketSettings::of(&exchange).start().ready().await;
     until("the stream of all tickers speaks", || async {

@@ -14,7 +14,7 @@ async fn played(recording: &Recording, folder: &TempDir) -> Exchange {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_recording_says_what_it_is() {
+async fn recording_is_labelled() {
     let folder = tempfile::tempdir().expect("a folder");
     let exchange = played(&laid_out(tricky("EEEUSDT")), &folder).await;
     let market = MarketSettings::of(&exchange).start().ready().await;
@@ -26,7 +26,7 @@ async fn a_recording_says_what_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_flow_that_began_before_the_recording_is_not_told_as_whole() {
+async fn flow_before_the_recording_is_incomplete() {
     let mut values = tricky("EEEUSDT");
     values.push(trade("EEEUSDT", 1, 1_400, "10", "1", false));
     values.push(trade("EEEUSDT", 2, 1_500, "10", "2", true));

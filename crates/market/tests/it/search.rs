@@ -21,7 +21,7 @@ const QUERIES: [&str; 12] = [
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_thousand_symbols_are_searched_at_once() {
+async fn two_thousand_symbols_are_searchable() {
     let simulation = Simulation {
         extra_symbols: 2_000,
         extra_levels: 3,
@@ -65,7 +65,7 @@ async fn two_thousand_symbols_are_searched_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_snippet_has_figures_of_its_own_document() {
+async fn snippet_has_figures_of_its_document() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let market = MarketSettings::of(&exchange).start().ready().await;
     market.live("orderbook_l1:BTCUSDT").await;
@@ -92,7 +92,7 @@ async fn a_snippet_has_figures_of_its_own_document() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn without_a_live_book_a_snippet_says_what_to_fetch() {
+async fn snippet_without_live_book_names_the_document() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let market = MarketSettings::of(&exchange).start().ready().await;
     market.fetch("ticker:SOLUSDT").await.expect("the day is known then");

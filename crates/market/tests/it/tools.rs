@@ -122,7 +122,7 @@ async fn every_answer_has_the_figures_that_its_schema_names() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_people_write_is_understood_and_lists_stay_lists() {
+async fn spellings_are_accepted_and_lists_stay_lists() {
     let (_exchange, tools) = tools().await;
     for symbols in [json!(["BTCUSDT"]), json!(["BTCUSDT", "btc/usdt"]), json!("[\"BTCUSDT\"]")] {
         let answer = tools.answer("binance_get_ticker", json!({"symbols": symbols})).await;
@@ -174,7 +174,7 @@ async fn what_people_write_is_understood_and_lists_stay_lists() {
 
 /// What the streams bring is told although the exchange asks for a pause; the rest is null and says why.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn while_the_exchange_asks_for_a_pause_its_streams_are_told() {
+async fn pause_falls_back_to_streams() {
     let (exchange, tools) = tools().await;
     tools.market.live("orderbook_l1:ETHUSDT").await;
     until("the stream has brought both tickers", || async {
@@ -210,7 +210,7 @@ async fn while_the_exchange_asks_for_a_pause_its_streams_are_told() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn checks_say_of_which_time_they_are_and_walls_why_there_are_none() {
+async fn checks_have_windows_and_missing_walls_reasons() {
     let (exchange, tools) = tools().await;
     let one = json!({"symbol": "BTCUSDT"});
     let found = tools.answer("binance_detect_market_anomalies", one.clone()).await;
@@ -222,7 +222,7 @@ async fn checks_say_of_which_time_they_are_and_walls_why_there_are_none() {
     let opened = found["candles"]["last_open_time"].as_str().expect("a time").to_owned();
     assert_eq!(window("volume_outlier"), format!("the 1m candle from {opened} on"));
     let vanished = window("large_level_vanished_untraded");
-    assert!(vanished.starts_with("the last 300 s, watched without a break for "), "{vanished}");
+    assert!(vanished.starts_with("the last 300 s; the book has been watched for "), "{vanished}");
     assert_eq!(window("quote_rate"), "the last 10 s");
     assert!(found["candles"]["age_ms"].is_u64() && found["candles"]["interval"] == "1m", "{found}");
 

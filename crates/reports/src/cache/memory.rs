@@ -1,10 +1,11 @@
 //! Reports in the memory of one process.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use tribune_core::Clock;
 
 use super::{
@@ -52,10 +53,6 @@ impl MemoryCache {
 
     pub fn with_timing(clock: Arc<dyn Clock>, timing: Timing) -> Self {
         Self { clock, timing, state: Mutex::default() }
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -107,7 +104,7 @@ impl State {
 #[async_trait]
 impl ReportCache for MemoryCache {
     async fn read(&self, symbols: &[Arc<str>]) -> Result<Vec<Found>, Unavailable> {
-        let state = self.state();
+        let state = self.state.lock();
         let now = self.clock.monotonic();
         let found = |symbol| {
             let last: &LastReport = state.reports.get(symbol)?;
@@ -121,7 +118,7 @@ impl ReportCache for MemoryCache {
 
     async fn indexed(&self) -> Result<Vec<Indexed>, Unavailable> {
         let now = self.clock.monotonic();
-        let state = self.state();
+        let state = self.state.lock();
         let entries = state.reports.iter().map(|(symbol, last)| Indexed {
             symbol: symbol.clone(),
             base: last.report.base_asset.as_str().into(),
@@ -134,7 +131,7 @@ impl ReportCache for MemoryCache {
     }
 
     async fn claim(&self, node: &NodeId, claims: &[Claim]) -> Result<Vec<Lease>, Unavailable> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let now = self.clock.monotonic();
         state.drop_expired(now, &self.timing);
         let lease = |claim| state.claim(node, claim, now, &self.timing);
@@ -142,13 +139,13 @@ impl ReportCache for MemoryCache {
     }
 
     async fn write(&self, writes: &[Write]) -> Result<Vec<Written>, Unavailable> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let now = self.clock.monotonic();
         Ok(writes.iter().map(|write| state.write(write, now)).collect())
     }
 
     async fn release(&self, node: &NodeId, leases: &[(Arc<str>, Token)]) -> Result<(), Unavailable> {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let now = self.clock.monotonic();
         for (symbol, token) in leases {
             let is_its_own = |writer: &&mut Writer| writer.node == *node && writer.token == *token;
@@ -179,7 +176,7 @@ mod tests {
         assert_eq!(taken, [Lease::Taken { token: 42 }]);
         clock.advance_ms(2 * 24 * 3600 * 1000);
         cache.claim(&node, &[]).await.expect("memory");
-        assert!(cache.state().writers.is_empty());
+        assert!(cache.state.lock().writers.is_empty());
         let claim = [Claim { floor: u64::MAX, ..claim[0].clone() }];
         let taken = cache.claim(&node, &claim).await.expect("memory");
         assert_eq!(taken, [Lease::Taken { token: 43 }], "nobody can have had that floor");

@@ -56,7 +56,7 @@ impl Listed {
         let best = known.take(LISTED_LEVELS);
         let mut quantities = best.clone().map(|level| level.quantity);
         let total = quantities.try_fold(Quantity::ZERO, Quantity::checked_add);
-        let level = |level: book::Level| Level { price: level.price.decimal(), qty: level.quantity.decimal() };
+        let level = |level: book::Level| Level { price: level.price, qty: level.quantity };
         Ok(Self {
             best: best.clone().next(),
             levels: best.map(level).collect(),

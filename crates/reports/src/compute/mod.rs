@@ -91,7 +91,7 @@ pub fn report(inputs: &Inputs<'_>, slow: &Slow, (node, token, sequence): (&NodeI
 fn ingestion(observed: &Observation<'_>) -> Ingestion {
     let why_old = || match observed.inputs.published.lag().as_secs_f64() {
         lag if lag > 0.0 => format!("data from the exchange is {lag:.1} s behind its clock"),
-        _ => format!("nothing has arrived from the exchange for {:.1} s", observed.age.as_secs_f64()),
+        _ => format!("no data from the exchange for {:.1} s", observed.age.as_secs_f64()),
     };
     let is_old = observed.status != IngestionStatus::Ok;
     Ingestion {

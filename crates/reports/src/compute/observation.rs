@@ -73,14 +73,8 @@ impl<'a> Observation<'a> {
     /// Why the book is not live.
     pub fn trouble(&self) -> Option<String> {
         let state = self.book_status.state;
-        let usual = match state {
-            BookState::Live => return None,
-            BookState::Warming => "waiting for its first snapshot",
-            BookState::Stale => "its updates have stopped",
-            BookState::Resyncing => "waiting for its next snapshot",
-        };
-        let why = self.book_status.reason.as_deref().unwrap_or(usual);
-        Some(format!("the book is {}: {why}", state.as_str()))
+        let why = self.book_status.reason.as_deref().unwrap_or(state.usual_reason());
+        (state != BookState::Live).then(|| format!("the book is {}: {why}", state.as_str()))
     }
 
     /// The last change of the book or trade, by the exchange's clock where it says so.

@@ -146,7 +146,7 @@ fn health(observed: &Observation<'_>, anomalies: &Anomalies) -> Outcome<Health> 
         score: score.score,
         weights_used: score.weights_used,
         components: score.components.into_iter().map(component).collect(),
-        note: score.note.into_owned(),
+        note: score.note.to_owned(),
     };
     Ok((health, reason))
 }

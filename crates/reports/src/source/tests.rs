@@ -31,8 +31,7 @@ async fn stopped_source(folder: &std::path::Path) -> Arc<ReportsSource> {
     let limits = Limits { keep: KEEP, most: 100 };
     let citations = Citations::open(folder.to_owned(), limits, clock.clone()).expect("a folder");
     let records = Records::new(Some(Arc::new(citations)), Links::new("http://tribune.test"));
-    let names = Arc::new(fixture::FewNames);
-    let reports = Arc::new(Reports::new(Arc::new(cache), records, names, None, clock));
+    let reports = Arc::new(Reports::new(Arc::new(cache), records, None, clock));
     Arc::new(ReportsSource { reports, node: None })
 }
 

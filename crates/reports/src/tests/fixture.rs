@@ -1,15 +1,12 @@
-//! Reports and names for tests.
+//! Reports for tests.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
-use jiff::civil::Date;
 use jsonschema::Validator;
 use serde_json::Value;
 
-use crate::exchange::{Fit, Found, Names, Symbols};
 use crate::model::{Anomaly, Liquidity, Report, Wall};
 use tribune_analytics::{BookSide, Severity};
-use tribune_binance::model::Symbol;
 
 static VALIDATOR: LazyLock<Validator> = LazyLock::new(|| {
     let schema = Value::from(crate::model::schema());
@@ -56,51 +53,4 @@ pub fn empty() -> Report {
     report.ingestion.last_update = None;
     report.sections = Default::default();
     report
-}
-
-/// Knows bitcoin and tether, and that reports have no candles.
-pub struct FewNames;
-
-struct FewSymbols(Vec<Symbol>);
-
-impl Names for FewNames {
-    fn index(&self, symbols: Vec<Symbol>) -> Arc<dyn Symbols> {
-        Arc::new(FewSymbols(symbols))
-    }
-
-    fn asset(&self, ticker: &str) -> Option<&'static str> {
-        [("BTC", "Bitcoin"), ("USDT", "Tether")].into_iter().find_map(|(known, name)| (known == ticker).then_some(name))
-    }
-}
-
-impl Symbols for FewSymbols {
-    fn lookup(&self, name: &str) -> Option<Symbol> {
-        self.0.iter().find(|symbol| *symbol.name == *name).cloned()
-    }
-
-    fn spelled(&self, text: &str) -> String {
-        text.to_uppercase()
-    }
-
-    fn search(&self, text: &str, limit: usize, _today: Date) -> Vec<Found> {
-        let fit = match text {
-            _ if text.contains("report") => Fit::Whole,
-            _ if text.contains("candles") => Fit::Missing,
-            _ => Fit::Part,
-        };
-        let means = |symbol: &&Symbol| {
-            let name = self::FewNames.asset(&symbol.base).unwrap_or_default().to_lowercase();
-            let words = text.to_lowercase();
-            words.contains(&*symbol.base.to_lowercase()) || (!name.is_empty() && words.contains(&name))
-        };
-        let found = |symbol: &Symbol| Found {
-            symbol: symbol.name.clone(),
-            fit,
-            matched_on: "name",
-            score: 1.0,
-            coverage: 1.0,
-            alternatives: Vec::new(),
-        };
-        self.0.iter().filter(means).take(limit).map(found).collect()
-    }
 }

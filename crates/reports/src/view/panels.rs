@@ -8,11 +8,10 @@ use super::super::model::{Component, IngestionStatus, Level, Report, Section};
 use super::{count, figure, rounded, why};
 use tribune_analytics::{BookSide, Severity};
 use tribune_binance::book::{Depth, Level as BookLevel};
-use tribune_binance::number::{Price, Quantity};
 use tribune_market_parts::book::{Pair, depth_chart, ladder};
 use tribune_market_parts::parts::{input_of, of_components, severe};
 use tribune_page::parts::{cell, noted, numbers, panel, panel_or_why, signed, table, tone_of, toned, words};
-use tribune_page::text::{capitalised, dash, plain};
+use tribune_page::text::{capitalised, dash, padded, plain};
 
 pub(super) fn all(report: &Report, pair: &Pair) -> Vec<Panel> {
     let mut panels = book(report, pair);
@@ -28,31 +27,16 @@ pub(super) fn all(report: &Report, pair: &Pair) -> Vec<Panel> {
 }
 
 fn book(report: &Report, pair: &Pair) -> Vec<Panel> {
-    let listed = report.depth.as_ref().and_then(|depth| {
-        let bids: Vec<BookLevel> = depth.bids.iter().map(level).collect::<Option<_>>()?;
-        let asks: Vec<BookLevel> = depth.asks.iter().map(level).collect::<Option<_>>()?;
-        Some(Depth {
-            bid_reach: bids.last().map(|level| level.price),
-            ask_reach: asks.last().map(|level| level.price),
-            bids: bids.into_iter().rev().collect(),
-            asks: asks.into_iter().rev().collect(),
-        })
-    });
-    let Some(depth) = listed else {
+    let Some(listed) = &report.depth else {
         let missing = || Content::Missing(why(&report.sections.book));
         return vec![
             panel("depth", "Depth", Width::Half, missing()),
             panel("ladder", "Order book", Width::Half, missing()),
         ];
     };
+    let level = |level: &Level| BookLevel { price: level.price, quantity: level.qty };
+    let depth = Depth::listed(listed.bids.iter().map(level), listed.asks.iter().map(level));
     vec![depth_chart(&depth, pair), ladder(&depth, pair)]
-}
-
-fn level(level: &Level) -> Option<BookLevel> {
-    Some(BookLevel {
-        price: Price::parse(&level.price.to_string()).ok()?,
-        quantity: Quantity::parse(&level.qty.to_string()).ok()?,
-    })
 }
 
 fn flow(report: &Report, pair: &Pair) -> Panel {
@@ -68,8 +52,8 @@ fn flow(report: &Report, pair: &Pair) -> Panel {
                 tone: tone_of(flow.net_flow.to_f64()),
                 ..Figure::new("Net flow", Amount::new(signed(&net), &pair.base))
             },
-            sum("Buyers took", flow.buy_volume, Tone::Up),
-            sum("Sellers gave", flow.sell_volume, Tone::Down),
+            sum("Taker buys", flow.buy_volume, Tone::Up),
+            sum("Taker sells", flow.sell_volume, Tone::Down),
             count("Trades", flow.trade_count),
             figure(
                 "Trades a second",
@@ -78,8 +62,7 @@ fn flow(report: &Report, pair: &Pair) -> Panel {
             ),
         ];
         let gaps = if flow.complete { "" } else { "; some are missing" };
-        let note =
-            format!("Trades of the last {} s{gaps}. Exact sums; they say what was, not what will be.", flow.window_sec);
+        let note = format!("Trades of the last {} s{gaps}. Exact sums; they describe the past.", flow.window_sec);
         (Content::Figures(figures), Some(note))
     });
     panel_or_why("flow", "Order flow", Width::Half, content)
@@ -88,8 +71,9 @@ fn flow(report: &Report, pair: &Pair) -> Panel {
 fn profile(report: &Report, pair: &Pair) -> Panel {
     let known = report.liquidity.volume_profile.as_ref();
     let content = known.ok_or_else(|| why(&report.sections.volume_profile)).map(|profile| {
-        let price =
-            |label: &str, price: Decimal| Figure::new(label, Amount::new(price.normalize().to_string(), &pair.quote));
+        let price = |label: &str, price: Decimal| {
+            Figure::new(label, Amount::new(padded(&price.normalize().to_string(), pair.price_places), &pair.quote))
+        };
         let figures = vec![
             price("Point of control", profile.poc),
             price("Value area high", profile.vah),
@@ -101,10 +85,7 @@ fn profile(report: &Report, pair: &Pair) -> Panel {
                 "it is not known",
             ),
         ];
-        let note = format!(
-            "Where volume was traded in the last {} minutes. Descriptive: it says nothing of where it will be.",
-            profile.window_sec / 60
-        );
+        let note = format!("Volume by price over the last {} minutes. Descriptive.", profile.window_sec / 60);
         (Content::Figures(figures), Some(note))
     });
     panel_or_why("profile", "Volume profile", Width::Half, content)
@@ -138,7 +119,7 @@ fn walls(report: &Report, pair: &Pair) -> Panel {
     let content = listed(
         report.liquidity.walls.as_ref(),
         &report.sections.walls,
-        "No level is far larger than the others and stays.",
+        "No level is much larger than the others for five seconds.",
         vec![
             words("Side"),
             numbers(format!("Price ({})", pair.quote)),
@@ -161,7 +142,7 @@ fn vacuums(report: &Report, pair: &Pair) -> Panel {
     let content = listed(
         report.liquidity.vacuums.as_ref(),
         &report.sections.vacuums,
-        "No price range between traded ones was nearly empty.",
+        "No price range with little volume.",
         vec![numbers(format!("From ({})", pair.quote)), numbers(format!("To ({})", pair.quote)), words("Severity")],
         |vacuum| vec![number(vacuum.from), number(vacuum.to), severity_cell(vacuum.severity)],
     );
@@ -181,7 +162,7 @@ fn anomalies(report: &Report) -> Panel {
         },
     );
     let panel = panel_or_why("anomalies", "Anomalies", Width::Whole, content);
-    noted(panel, "What differs from the market's own past. Hints, not findings.")
+    noted(panel, "Differences from this market's own past. Hints, not findings.")
 }
 
 /// Without current data, the last score says nothing about the present.
@@ -207,8 +188,8 @@ fn health(report: &Report) -> Panel {
                 cell(from),
             ]
         };
-        let weight = points(Some(health.weights_used));
-        let note = format!("A convention, over {weight} of the weight: {}.", health.note);
+        let used = rounded(health.weights_used * 100.0);
+        let note = format!("Score out of 100 from {used}% of the weight: {}.", health.note);
         (table(of_components(), health.components.iter().map(row).collect()), Some(note))
     });
     panel_or_why("health", &title, Width::Whole, content)

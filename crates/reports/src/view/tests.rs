@@ -24,14 +24,14 @@ fn document(metadata: &serde_json::Value) -> Document {
 
 #[test]
 fn page_shows_every_part() {
-    let board = now(&fixture::full(), &fixture::FewNames);
+    let board = now(&fixture::full());
     assert_eq!((&*board.title, board.is_live, board.shows_text), ("BTC/USDT", true, true));
     let labels: Vec<&str> = board.badges.iter().map(|badge| &*badge.label).collect();
     assert_eq!(labels, ["SIMULATED", "data ok"]);
     let headline = board.headline.as_ref().expect("a headline");
     assert_eq!(headline.value, Amount::new("100.05", "USDT"));
-    // 4.21875 to three places, half to even.
-    assert_eq!(headline.change, Some((Amount::new("+4.219", "% in 24 h"), Tone::Up)));
+    // 4.21875 to two places, half to even.
+    assert_eq!(headline.change, Some((Amount::new("+4.22", "% in 24 h"), Tone::Up)));
     assert_eq!(headline.age_ms, Some(100));
     let Content::Ladder(ladder) = &panel_of(&board, "ladder").content else { panic!("a ladder") };
     // Bids 2, 2 + 3, 5 + 10 = 15, the largest; asks 1, then 5: a third of it.
@@ -53,7 +53,7 @@ fn page_shows_every_part() {
 fn stale_score_is_not_shown_as_health() {
     let mut report = fixture::full();
     report.ingestion.status = IngestionStatus::Down;
-    assert_eq!(panel_of(&now(&report, &fixture::FewNames), "health").title, "Health: unknown, no data arrives");
+    assert_eq!(panel_of(&now(&report), "health").title, "Health: unknown, no data arrives");
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn missing_parts_have_a_reason() {
     report.sections.book.reason = Some("the book is resyncing".to_owned());
     report.ingestion.status = IngestionStatus::Down;
     report.ingestion.reason = Some("no report has been written for 9.0 s".to_owned());
-    let board = now(&report, &fixture::FewNames);
+    let board = now(&report);
     for key in ["depth", "ladder"] {
         assert_eq!(panel_of(&board, key).content, Content::Missing("the book is resyncing".to_owned()));
     }
@@ -80,14 +80,14 @@ fn missing_parts_have_a_reason() {
 #[test]
 fn record_is_shown_as_it_was() {
     let report = fixture::full();
-    let mut shown = now(&report, &fixture::FewNames);
+    let mut shown = now(&report);
     shown.is_live = false;
     shown.badges[1] = ingestion(IngestionStatus::Ok, None, true);
     assert_eq!((&*shown.badges[1].label, shown.badges[1].tone), ("data was ok", Tone::Plain));
     let cited = document(&json!({ "report": report }));
-    assert_eq!(then(&cited, &fixture::FewNames), Some(shown));
+    assert_eq!(then(&cited), Some(shown));
     for unreadable in [json!({"report": {"symbol": 7}}), json!({})] {
-        assert_eq!(then(&document(&unreadable), &fixture::FewNames), None);
+        assert_eq!(then(&document(&unreadable)), None);
     }
 }
 
@@ -96,7 +96,7 @@ fn zero_change_has_no_direction() {
     let mut report = fixture::full();
     report.change_24h_pct = Some(0.000_4);
     report.spread_bps = Some(0.001_562_5);
-    let headline = now(&report, &fixture::FewNames).headline.expect("a headline");
+    let headline = now(&report).headline.expect("a headline");
     assert_eq!(headline.change, Some((Amount::new("0", "% in 24 h"), Tone::Plain)));
     let spread = headline.figures.iter().find(|figure| figure.label == "Spread");
     assert_eq!(spread.and_then(|figure| figure.value.clone()), Some(Amount::new("0.00156", "bps")));

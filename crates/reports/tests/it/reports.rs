@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use rust_decimal::Decimal;
 use tribune_analytics::{BookSide, Severity};
+use tribune_binance::number::{Price, Quantity};
 use tribune_reports::cache::{Claim, Found, NodeId, Stored, Token, Write};
 use tribune_reports::model::{
     Anomaly, Component, Depth, Flow, Health, Ingestion, IngestionStatus, Level, Liquidity, Report, SCHEMA_VERSION,
@@ -43,8 +44,10 @@ fn decimal(text: &str) -> Decimal {
 }
 
 fn levels(best: i64, step: i64) -> Vec<Level> {
-    let level =
-        |at: i64| Level { price: Decimal::new(best + at * step, 2), qty: Decimal::new(12_345_678 + 987_654 * at, 8) };
+    let level = |at: i64| Level {
+        price: Price::from_units((best + at * step) * 1_000_000),
+        qty: Quantity::from_units(i128::from(12_345_678 + 987_654 * at)),
+    };
     (0..20).map(level).collect()
 }
 

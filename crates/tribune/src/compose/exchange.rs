@@ -1,18 +1,14 @@
-//! The market as other sources need it: reports read its feed and names, orders its symbols and books.
+//! The market as other sources need it: reports read its feed, orders its symbols and books.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use jiff::civil::Date;
 use tribune_analytics::Feed;
 use tribune_binance::model::{Millis, Symbol};
 use tribune_core::{Clock, ErrorKind, Result};
 use tribune_market::market::Market;
-use tribune_market::spelled_symbol;
-use tribune_market_resolve::id::Kind;
-use tribune_market_resolve::{SymbolTable, asset_name, search};
-use tribune_reports::exchange::{Exchange, Fit, Found, Names, Symbols};
+use tribune_market_resolve::SymbolTable;
+use tribune_reports::exchange::Exchange;
 use tribune_trading::{CurrentBook, MAX_PRICE_AGE_MS};
 
 /// The market of this process, for reports.
@@ -36,12 +32,12 @@ impl Exchange for MarketExchange {
         self.0.simulated()
     }
 
-    fn known_symbols(&self) -> Option<Arc<dyn Symbols>> {
-        Some(Arc::new(Table(self.0.known_symbols()?)))
+    fn known_symbols(&self) -> Option<Arc<SymbolTable>> {
+        self.0.known_symbols()
     }
 
-    async fn symbols(&self) -> Result<Arc<dyn Symbols>> {
-        Ok(Arc::new(Table(self.0.symbols().await?)))
+    async fn symbols(&self) -> Result<Arc<SymbolTable>> {
+        self.0.symbols().await
     }
 
     fn always_tracked(&self) -> Vec<Arc<str>> {
@@ -58,49 +54,6 @@ impl Exchange for MarketExchange {
 
     fn current_trouble(&self) -> Option<String> {
         self.0.current_trouble()
-    }
-}
-
-/// The names that people give symbols and assets, for reports.
-pub struct MarketNames;
-
-impl Names for MarketNames {
-    fn index(&self, symbols: Vec<Symbol>) -> Arc<dyn Symbols> {
-        Arc::new(Table(Arc::new(SymbolTable::new(symbols, &HashMap::new()))))
-    }
-
-    fn asset(&self, ticker: &str) -> Option<&'static str> {
-        asset_name(ticker)
-    }
-}
-
-struct Table(Arc<SymbolTable>);
-
-impl Symbols for Table {
-    fn lookup(&self, name: &str) -> Option<Symbol> {
-        self.0.lookup(name).cloned()
-    }
-
-    fn spelled(&self, text: &str) -> String {
-        spelled_symbol(text, Some(&self.0))
-    }
-
-    fn search(&self, text: &str, limit: usize, today: Date) -> Vec<Found> {
-        let found = search(&self.0, text, limit, today).into_iter();
-        found
-            .map(|found| Found {
-                fit: match found.kind {
-                    Kind::Report => Fit::Whole,
-                    Kind::Klines(_) | Kind::Trades | Kind::ExchangeInfo => Fit::Missing,
-                    _ => Fit::Part,
-                },
-                symbol: found.symbol,
-                matched_on: found.matched_on.as_str(),
-                score: found.score,
-                coverage: found.coverage,
-                alternatives: found.alternatives,
-            })
-            .collect()
     }
 }
 

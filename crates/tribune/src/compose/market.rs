@@ -6,7 +6,7 @@ use tribune_config::Environment;
 use tribune_market::MarketSource;
 use tribune_reports::ReportsSource;
 
-use super::exchange::{MarketExchange, MarketNames, OrderMarket};
+use super::exchange::{MarketExchange, OrderMarket};
 use crate::config::{Config, MarketConfig};
 
 /// The source of `[market]`, with the tools of `[market.trading]`.
@@ -34,7 +34,6 @@ pub fn reports_source(
     let exchange = |source: &Arc<MarketSource>| Arc::new(MarketExchange(source.market().clone())) as _;
     let market = tribune_reports::config::Market {
         exchange: source.map(exchange),
-        names: Arc::new(MarketNames),
         citations: market.citation_limits(),
         process: uuid::Uuid::new_v4().simple().to_string()[..8].to_owned(),
     };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use serde::Deserialize;
-use tribune_core::environment::check_range;
+use tribune_config::check_range;
 use tribune_server::{LimitSettings, Proxies};
 
 /// 0 switches a number off.

@@ -115,7 +115,7 @@ impl<O: Observer> Shard<O> {
             tracked.lost(&format!("the connection to the exchange ended: {why}"), now);
         }
         if self.successor.is_some() {
-            // It came too late to take over without a gap, but it is there.
+            // Too late to take over without a gap, but it is connected.
             return self.take_over();
         }
         self.back_off(now.monotonic);

@@ -138,7 +138,7 @@ fn joining_update_proves_the_book() {
 
 /// Questions come after 3, 6, 12 … and at last 120 seconds, and soon again once the market moves.
 #[test]
-fn quiet_markets_are_asked_about_seldom() {
+fn quiet_markets_are_checked_rarely() {
     let mut bench = Bench::lively(10);
     let asked = |bench: &mut Bench, seconds: i64| {
         let mut count = 0;
@@ -218,7 +218,7 @@ fn outdated_snapshot_is_not_taken() {
 }
 
 #[test]
-fn repeated_faults_are_mended_less_and_less_often() {
+fn repeated_faults_back_off() {
     let mut bench = Bench::live();
     let mut asked = 0;
     for id in 0..300 {

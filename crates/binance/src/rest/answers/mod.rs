@@ -25,7 +25,7 @@ pub type Decoded<T> = Read<(T, Option<Millis>)>;
 pub struct AvgPrice {
     #[serde(rename = "mins")]
     pub minutes: u64,
-    /// `None` if nothing was ever traded; the exchange writes 0.
+    /// `None` if it was never traded; the exchange writes 0.
     #[serde(deserialize_with = "nonzero")]
     pub price: Option<Price>,
     /// When the last trade in it was. Binance.US does not say it.
@@ -200,11 +200,11 @@ mod tests {
     fn trades_say_who_crossed_the_spread() {
         let body = br#"[{"id":28457,"price":"4.00000100","qty":"12.0","quoteQty":"48.0","time":1499865549590,"isBuyerMaker":true,"isBestMatch":true}]"#;
         let (list, time) = trades(body).expect("trades");
-        assert_eq!((list[0].aggressor, list[0].count()), (Aggressor::Seller, 1));
+        assert_eq!((list[0].aggressor, list[0].last_id - list[0].first_id), (Aggressor::Seller, 0));
         assert_eq!(time, Some(1_499_865_549_590));
         let body = br#"[{"a":26129,"p":"0.01633102","q":"4.70443515","f":27781,"l":27783,"T":1498793709153,"m":false,"M":true}]"#;
         let (list, _) = agg_trades(body).expect("aggregates");
-        assert_eq!((list.trades[0].aggressor, list.trades[0].count()), (Aggressor::Buyer, 3));
+        assert_eq!((list.trades[0].aggressor, list.trades[0].last_id - list.trades[0].first_id), (Aggressor::Buyer, 2));
         assert_eq!(list.first_id, Some(26_129));
         let back = br#"[{"a":1,"p":"1","q":"1","f":9,"l":8,"T":1,"m":true}]"#;
         assert_eq!(agg_trades(back).expect_err("backwards").field, "[0].l");

@@ -54,7 +54,7 @@ pub struct Ticker {
     pub ask_qty: Option<Quantity>,
 }
 
-/// Best levels; `None` where nobody offers.
+/// Best levels; `None` for an empty side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TickerQuote {
     pub bid: Option<Level>,
@@ -62,7 +62,7 @@ pub struct TickerQuote {
 }
 
 impl Ticker {
-    /// `None` without sizes: a price alone says nothing of a best level.
+    /// `None` without sizes.
     pub fn quote(&self) -> Option<TickerQuote> {
         let level = |price: Option<Price>, quantity: Quantity| {
             let price = price.filter(|_| !quantity.is_zero())?;

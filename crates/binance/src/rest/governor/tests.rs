@@ -37,7 +37,7 @@ fn background_stops_at_half_callers_at_seventy() {
 }
 
 #[test]
-fn who_reads_leaves_some_for_orders() {
+fn reading_leaves_weight_for_orders() {
     let (clock, governor) = governor();
     governor.keep_for_orders();
     drop(take(&governor, 3_900, Priority::Interactive).expect("up to 65%"));
@@ -114,7 +114,7 @@ fn wait_lasts_until_enough_is_free() {
 }
 
 #[test]
-fn a_pause_holds_everything_until_it_ends() {
+fn pause_blocks_requests_until_it_ends() {
     let (clock, governor) = governor();
     governor.pause(Some(Duration::from_secs(120)), true);
     governor.pause(Some(Duration::from_secs(1)), false);

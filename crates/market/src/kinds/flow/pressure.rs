@@ -1,4 +1,4 @@
-//! What the best levels did while trades were made, and how much trading moves the price.
+//! Order-flow imbalance of the best levels, and price impact.
 
 use crate::kinds::prelude::*;
 use tribune_analytics::Watch;
@@ -7,10 +7,10 @@ use tribune_analytics::impact::{KyleLambda, impact_samples, kyle_lambda};
 use tribune_binance::feed::Beats;
 use tribune_binance::tape::Tape;
 
-/// A connection that has brought nothing for as long is silent.
+/// A connection without data for this long is silent.
 const SILENT_SECS: u64 = 2;
 
-/// What best prices and sizes did meanwhile; known of books that were watched as long.
+/// Order-flow imbalance of the best levels; known for books that were tracked during the window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub(super) struct Pressure {
     ofi_base: Option<Quantity>,
@@ -28,7 +28,7 @@ pub(super) struct Pressure {
     note: Option<&'static str>,
 }
 
-/// How much trading moved the mid, over as long as it was watched.
+/// Price impact since the book has been tracked.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub(super) struct Impact {
     kyle_lambda: Option<KyleLambda>,
@@ -57,7 +57,7 @@ impl Impact {
         let recent = tape.recent(history.first().map_or(0, |sample| sample.time));
         let known_from = recent.complete_from.unwrap_or(Millis::MAX);
         let (mut samples, mut secs) = (Vec::new(), 0);
-        // A stretch across a gap would have the price's change, and not the trades that made it.
+        // Across a gap the change of the price is known, but not the trades that made it.
         for stretch in history.split(|sample| sample.mid.is_none() || sample.time < known_from) {
             let mids: Vec<(Millis, f64)> = stretch.iter().filter_map(|at| Some((at.time, at.mid?))).collect();
             let ends = mids.first().zip(mids.last());
@@ -82,7 +82,7 @@ impl Pressure {
             return Self::missing(NOT_KEPT.to_owned());
         };
         let (now, heard) = (market.clock.monotonic(), tracked.heard());
-        // The same seconds as the trades, by when they came.
+        // The same seconds as those of the trades, by arrival.
         let end = match reading.origin {
             Origin::Stream => heard,
             Origin::Rest => now,
@@ -98,8 +98,8 @@ impl Pressure {
     fn of(beats: Beats, window_secs: u32, silent_secs: u64) -> Self {
         if beats.quoted_seconds == 0 {
             return Self::missing(match silent_secs {
-                0..SILENT_SECS => "the book has not been watched yet; it is from now on".to_owned(),
-                secs => format!("the streams have brought nothing for {secs} s: these seconds were not watched"),
+                0..SILENT_SECS => "the book has only just been tracked".to_owned(),
+                secs => format!("no stream data for {secs} s, so these seconds are missing"),
             });
         }
         Self {
@@ -129,10 +129,7 @@ mod tests {
     fn unwatched_pressure_is_null_with_a_reason() {
         let none = Pressure::of(Beats::default(), 10, 12);
         assert_eq!(none.ofi_base, None);
-        assert_eq!(
-            none.reason.as_deref(),
-            Some("the streams have brought nothing for 12 s: these seconds were not watched")
-        );
+        assert_eq!(none.reason.as_deref(), Some("no stream data for 12 s, so these seconds are missing"));
         let partly = Beats { quoted_seconds: 4, quotes: 28, ofi_units: 150_000_000, ..Beats::default() };
         let told = serde_json::to_value(Pressure::of(partly, 10, 6)).expect("JSON");
         assert_eq!((told["ofi_base"].as_str(), told["window_secs"].as_u64()), (Some("1.5"), Some(4)));

@@ -14,14 +14,14 @@ fn unlisted(start: Option<Millis>) -> Unlisted {
 }
 
 #[test]
-fn unlisted_candles_can_be_asked_for() {
+fn unlisted_candles_can_be_requested() {
     let newest = unlisted(None);
     let first_listed = (1_000 - newest.rows as i64) * 60_000;
     assert_eq!((newest.listed, newest.ask_with_end_time), ("newest", Some(first_listed - 1)));
     assert_eq!(
         newest.sentence(),
         format!(
-            "Figures are of all 1000; the newest {} are listed: for the others ask with end_time {}.",
+            "Figures cover all 1000 candles; the newest {} are listed. Ask with end_time {} for the others.",
             newest.rows,
             first_listed - 1
         )
@@ -33,7 +33,7 @@ fn unlisted_candles_can_be_asked_for() {
 }
 
 #[test]
-fn only_an_open_candle_has_the_price_now() {
+fn only_open_candle_has_a_headline() {
     let minutes = [minute(0, ["100", "120", "99", "110"], "1"), minute(1, ["110", "115", "90", "105"], "1")];
     let headline = |closed| Klines::new(&minutes, &minutes[..closed], Range::newest(Interval::M1, 2), 0).headline();
     assert!(headline(1).starts_with("close_price"));

@@ -1,4 +1,4 @@
-//! The last day of all markets of one quote asset, from the streams or asked of the exchange.
+//! 24-hour figures of all markets of one quote asset, from the streams or a request.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use tribune_binance::rest::Simulation;
 /// Quote assets that an error names.
 const MOST_MONEYS: usize = 15;
 
-/// The last day of every market of one quote asset, and when that was known.
+/// 24-hour figures of every market of one quote asset, and when they were received.
 pub(super) struct Days {
     pub(super) money: Arc<str>,
     pub(super) days: Vec<(Arc<str>, Day)>,
@@ -23,7 +23,7 @@ pub(super) struct Days {
     pub(super) window: &'static str,
     pub(super) heard: Moment,
     pub(super) origin: Origin,
-    /// Why it is not of now.
+    /// Why it is stale.
     pub(super) stale: Option<String>,
 }
 
@@ -51,7 +51,7 @@ impl Days {
         self.heard.age_ms(&*market.clock)
     }
 
-    /// From the streams, or asked of the exchange where they are silent.
+    /// From the streams, or from a request if they are silent.
     pub(super) async fn load(market: &Market, money: &str) -> Result<Self> {
         market.symbols().await?;
         let at_hand = Self::at_hand(market, money);
@@ -63,23 +63,21 @@ impl Days {
         let asked = market.days_loaded().await;
         let Some(days) = Self::at_hand(market, money) else {
             return Err(match asked {
-                Ok(_) => Error::unavailable(format!(
-                    "Nothing was traded for {money} in 24 hours, as far as the exchange says."
-                )),
+                Ok(_) => Error::unavailable(format!("The exchange reports no trades in {money} for 24 hours.")),
                 Err(error) => exchange_error(error),
             });
         };
         Ok(match asked {
             Ok(heard) => Self { heard, origin: Origin::Rest, ..days },
             Err(error) => Self {
-                stale: Some(format!("STALE: the streams are silent, and asking the exchange failed: {error}")),
+                stale: Some(format!("STALE: the streams are silent, and the request to the exchange failed: {error}")),
                 ..days
             },
         })
     }
 }
 
-/// The quote asset as the exchange writes it; where none is given, the one that people mean.
+/// The quote asset as the exchange writes it; by default the usual one.
 pub(super) async fn quote_asset(market: &Market, given: Option<&str>) -> Result<Arc<str>> {
     let table = market.symbols().await?;
     let moneys = table.moneys();
@@ -92,6 +90,6 @@ pub(super) async fn quote_asset(market: &Market, given: Option<&str>) -> Result<
         let given = tribune_core::wire::clip(given, 40);
         let moneys: Vec<&str> = moneys.iter().take(MOST_MONEYS).map(|money| &***money).collect();
         let moneys = moneys.join(", ");
-        Error::not_found(format!("Nothing is priced in {given} on the exchange. Prices are in: {moneys}."))
+        Error::not_found(format!("The exchange has no markets in {given}. Quote assets: {moneys}."))
     })
 }

@@ -61,7 +61,7 @@ async fn market(symbols: Vec<Value>, tickers: Option<Vec<Value>>) -> (Arc<Market
 }
 
 #[tokio::test]
-async fn a_book_that_was_tracked_before_volumes_were_known_is_ranked_when_they_are() {
+async fn book_tracked_early_is_ranked_later() {
     let (market, said) = market(vec![listed("BTC"), listed("SOL")], None).await;
     until(|| market.feed.lookup("SOLUSDT").is_some()).await;
     let book = market.feed.lookup("SOLUSDT").expect("pinned");
@@ -72,7 +72,7 @@ async fn a_book_that_was_tracked_before_volumes_were_known_is_ranked_when_they_a
 }
 
 #[tokio::test]
-async fn whatever_changes_in_the_listing_is_a_change() {
+async fn listing_changes_raise_the_revision() {
     let (market, said) = market(vec![listed("BTC"), listed("SOL")], Some(Vec::new())).await;
     market.load().await.expect("loaded").expect("tickers");
     let before = market.revision();
@@ -88,7 +88,7 @@ async fn whatever_changes_in_the_listing_is_a_change() {
 }
 
 #[tokio::test]
-async fn a_symbol_that_cannot_be_read_is_not_said_not_to_exist() {
+async fn unreadable_symbol_is_not_reported_missing() {
     let mut odd_rule = listed("1000SATS");
     odd_rule["filters"] = json!([{"filterType": "NOTIONAL", "minNotional": 5, "maxNotional": "9000"}]);
     let mut unreadable = listed("ODD");
@@ -97,13 +97,12 @@ async fn a_symbol_that_cannot_be_read_is_not_said_not_to_exist() {
     let symbol = market.symbol("1000satsusdt").await.expect("it is there");
     assert_eq!((symbol.min_notional, symbol.unread_rule.is_some()), (None, true));
     let rules = crate::kinds::info::load(&market, "1000SATSUSDT").await.expect("known");
-    let told = &rules.named.figures;
+    let told = &rules.named().figures;
     let reason = "a rule of the exchange could not be read: `minNotional` is not a string";
     assert_eq!((&told["min_notional"], &told["reason"]), (&Value::Null, &json!(reason)));
     let error = market.symbol("oddusdt").await.expect_err("unreadable");
     assert_eq!(error.kind(), ErrorKind::Unavailable);
-    let said =
-        "ODDUSDT is listed on the exchange, but what it says of it cannot be read (`quoteAsset` is not a string)";
+    let said = "ODDUSDT is listed on the exchange, but its entry cannot be read (`quoteAsset` is not a string)";
     assert!(error.message().starts_with(said), "{error}");
     let error = market.symbol("NONEUSDT").await.expect_err("unknown");
     assert_eq!(error.kind(), ErrorKind::NotFound);

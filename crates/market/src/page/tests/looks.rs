@@ -5,7 +5,7 @@ use tribune_binance::rest::Priority;
 use tribune_core::Query;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn lost_exchange_leaves_what_was_seen() {
+async fn lost_exchange_leaves_last_values() {
     let bench = Bench::start().await;
     let seen = bench.now("klines:ETHUSDT:1d").await;
     bench.exchange.faults().set(&tribune_exchange_sim::Fault::DropConnections);
@@ -50,7 +50,7 @@ async fn unkept_book_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn page_has_the_same_panels_at_every_look() {
+async fn page_keeps_its_panels() {
     let bench = Bench::keeping(1, None).await;
     for id in IDS {
         let kept = bench.now(id).await;
@@ -63,7 +63,7 @@ async fn page_has_the_same_panels_at_every_look() {
             continue;
         }
         let answer = kinds::load(&bench.market, &market_id).await.expect("an answer");
-        let whole = then(&answer.record(None, None)).expect("a board");
+        let whole = then(&from_record(&answer, None)).expect("a board");
         let left_out: Vec<&str> = keys(&whole).into_iter().filter(|key| !keys(&kept).contains(key)).collect();
         assert!(left_out.iter().all(|key| ["depth", "ladder"].contains(key)), "{id}: {left_out:?}");
     }
@@ -123,7 +123,7 @@ async fn pages_leave_the_budget_to_others() {
 
 /// Every viewer of all markets would ask for the dearest answer there is, once a second.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn all_markets_are_asked_for_once_for_all_viewers() {
+async fn all_markets_are_fetched_once_for_all_viewers() {
     let bench = Bench::start().await;
     let silence = tribune_exchange_sim::Fault::Silence { on: true };
     bench.exchange.faults().set(&silence);
@@ -149,7 +149,7 @@ async fn all_markets_are_asked_for_once_for_all_viewers() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn looking_leaves_no_record() {
+async fn uncited_views_leave_no_record() {
     let bench = Bench::start().await;
     let cites = CallContext::new(Principal::Local, Instant::now() + PATIENCE);
     let looks = cites.clone().uncited();

@@ -4,10 +4,11 @@
 //! retries after an error other than I/O, such as a refused login.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::future::{BoxFuture, FutureExt, Shared, try_join_all};
+use parking_lot::Mutex;
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, ErrorKind, FromRedisValue, RedisError, RedisResult, ScriptInvocation};
 use tokio::time::timeout_at;
@@ -141,14 +142,14 @@ impl Link {
         };
         // After a timeout too: a silent connection may be dead.
         if matches!(outcome, Err(Failure::Broken(_) | Failure::Late)) {
-            lock(&self.current).take_if(|current| current.ptr_eq(&connecting));
+            self.current.lock().take_if(|current| current.ptr_eq(&connecting));
         }
         outcome
     }
 
     /// The current connection or attempt. A task connects, so that the attempt outlives its callers.
     fn connecting(&self) -> Connecting {
-        let mut current = lock(&self.current);
+        let mut current = self.current.lock();
         let connect = || {
             let task = tokio::spawn(Connection::open(self.client.clone(), self.clock.clone()));
             let ended = async move { task.await.unwrap_or_else(|end| Err(std::io::Error::other(end).into())) };
@@ -173,12 +174,12 @@ impl Connection {
     /// Answers of the writer's side begin with Redis's time.
     pub(super) fn note_time(&self, micros: u64) {
         let received = self.clock.monotonic();
-        *lock(&self.time) = RedisTime { micros, received };
+        *self.time.lock() = RedisTime { micros, received };
     }
 
     /// A lower bound of Redis's time at a moment, in microseconds.
     pub(super) fn redis_time_at(&self, moment: Instant) -> u64 {
-        let time = *lock(&self.time);
+        let time = *self.time.lock();
         let later = micros(moment.saturating_duration_since(time.received));
         let earlier = micros(time.received.saturating_duration_since(moment));
         time.micros.saturating_add(later).saturating_sub(earlier)
@@ -193,8 +194,4 @@ impl Connection {
 /// As whole microseconds.
 pub(super) fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
-}
-
-fn lock<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
-    value.lock().unwrap_or_else(PoisonError::into_inner)
 }

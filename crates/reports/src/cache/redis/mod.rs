@@ -16,10 +16,11 @@ mod decoded;
 mod link;
 
 use std::fmt;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use redis::{Client, ConnectionAddr, ErrorKind, IntoConnectionInfo as _, RedisError, Script, ScriptInvocation};
 use tribune_core::{Clock, Error};
 

@@ -74,7 +74,7 @@ fn at_most_twenty_levels_are_listed_and_summed() {
     assert_eq!((depth.total_bid_qty, depth.total_ask_qty), (Decimal::from(40), Decimal::from(24)));
     // (40 − 24)/64
     assert_eq!(depth.imbalance, Some(0.25));
-    assert_eq!(depth.asks[11].price, Decimal::from(512));
+    assert_eq!(depth.asks[11].price.decimal(), Decimal::from(512));
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn slow_sections_age_between_computations() {
     let slow = scene.slow(1_100);
     scene.show(depth(&[("99", "1")], &[("101", "1")]), 2_500);
     let report = scene.report_with(&slow, 2_600);
-    assert_eq!(report.best_bid.map(|level| level.price), Some(Decimal::from(99)));
+    assert_eq!(report.best_bid.map(|level| level.price.decimal()), Some(Decimal::from(99)));
     assert_eq!(report.sections.book.age_ms, Some(100));
     // Was 100 ms old 1,500 ms ago.
     assert_eq!(report.sections.health.age_ms, Some(1_600));
@@ -180,7 +180,7 @@ fn walls_and_anomalies_come_from_the_watch() {
     assert!(
         found[0]
             .note
-            .starts_with("value 1, found from 1, over the last 300 s, watched without a break for 7 s; large levels"),
+            .starts_with("value 1, found from 1, over the last 300 s; the book has been watched for 7 s; large levels"),
         "{}",
         found[0].note
     );

@@ -65,7 +65,7 @@ proptest! {
         let report = scene.report(40_000);
         let imbalance = report.depth.as_ref().expect("depth").imbalance.expect("both sides");
         prop_assert!((-1.0..=1.0).contains(&imbalance));
-        let (bid, ask) = (report.best_bid.expect("a bid").price, report.best_ask.expect("an ask").price);
+        let (bid, ask) = (report.best_bid.expect("a bid").price.decimal(), report.best_ask.expect("an ask").price.decimal());
         let (mid, micro) = (report.mid_price.expect("mid"), report.micro_price.expect("micro"));
         prop_assert!(bid < mid && mid < ask && bid <= micro && micro <= ask);
         prop_assert!(report.spread_bps > Some(0.0));

@@ -32,7 +32,7 @@ fn stopped_data_becomes_degraded_then_down() {
     };
     assert_eq!(result(1_000), (0, Ok, None));
     assert_eq!(result(3_999), (2_999, Ok, None));
-    let silent = |seconds| Some(format!("nothing has arrived from the exchange for {seconds} s"));
+    let silent = |seconds| Some(format!("no data from the exchange for {seconds} s"));
     assert_eq!(result(4_000), (3_000, Degraded, silent("3.0")));
     assert_eq!(result(6_000), (5_000, Down, silent("5.0")));
     // The figures of the last book stand, and say how old they are.
@@ -74,7 +74,7 @@ fn one_empty_side_leaves_the_other() {
     scene.show(depth(&[], &[("5", "2")]), 0);
     let report = scene.report(0);
     assert_eq!(report.best_bid, None);
-    assert_eq!(report.best_ask.map(|level| level.qty), Some(Decimal::from(2)));
+    assert_eq!(report.best_ask.map(|level| level.qty.decimal()), Some(Decimal::from(2)));
     assert_eq!((report.spread_bps, report.mid_price, report.micro_price), (None, None, None));
     let depth = report.depth.expect("depth");
     assert_eq!((depth.imbalance, depth.total_ask_qty), (None, Decimal::from(2)));
@@ -93,7 +93,7 @@ fn crossed_book_has_no_figures() {
     let report = scene.report(0);
     assert_eq!((report.best_bid, report.best_ask, report.depth), (None, None, None));
     let reason = report.sections.book.reason.expect("a reason");
-    assert!(reason.starts_with("the best bid 5 is not below the best ask 5"), "{reason}");
+    assert!(reason.starts_with("the book is crossed (best bid 5, best ask 5)"), "{reason}");
 }
 
 #[test]
