@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
+use anyhow::{anyhow, bail};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tribune_core::wire::object;
@@ -59,9 +59,9 @@ pub fn fetch(common: &Common, args: &Fetch) -> anyhow::Result<ExitCode> {
 }
 
 pub fn call(common: &Common, args: &Call) -> anyhow::Result<ExitCode> {
-    let arguments: JsonObject = serde_json::from_str(&args.arguments).with_context(|| {
+    let arguments: JsonObject = serde_json::from_str(&args.arguments).map_err(|error| {
         let tool = &args.tool;
-        format!("the arguments are not a JSON object; write them like this: tribune call {tool} '{{\"argument\": \"value\"}}'")
+        anyhow!("the arguments are not a JSON object ({error}); write them like this: tribune call {tool} '{{\"argument\": \"value\"}}'")
     })?;
     ask(common, &args.tool, arguments, &args.output, |answer| serde_json::to_string_pretty(answer).unwrap_or_default())
 }

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use tribune_config::Secret;
 use tribune_corpus::EmbedderChoice;
 use tribune_market_resolve::id::MarketId;
@@ -90,8 +90,8 @@ impl Config {
             None if Path::new(DEFAULT_FILE).exists() => PathBuf::from(DEFAULT_FILE),
             None => return Ok(None),
         };
-        let text = std::fs::read_to_string(&path).with_context(|| {
-            format!("cannot read the configuration {}; `tribune init` writes a new one", path.display())
+        let text = std::fs::read_to_string(&path).map_err(|error| {
+            anyhow!("cannot read the configuration {} ({error}); `tribune init` writes a new one", path.display())
         })?;
         Self::parse(&text, &path, &variables::variables()).map(Some)
     }

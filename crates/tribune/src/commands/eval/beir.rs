@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use serde::Deserialize;
 
 use super::lines::each_line;
@@ -46,7 +46,7 @@ impl Dataset {
         // The path as the system knows it: `.` has a name too.
         let dir = dir
             .canonicalize()
-            .with_context(|| format!("cannot read the dataset {}; --beir takes its folder", dir.display()))?;
+            .map_err(|error| anyhow!("cannot read the dataset {} ({error}); --beir takes its folder", dir.display()))?;
         let corpus = dir.join("corpus.jsonl");
         if !corpus.is_file() {
             bail!(
