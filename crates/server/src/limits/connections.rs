@@ -281,10 +281,10 @@ mod tests {
     #[tokio::test]
     async fn oldest_connection_without_request_makes_room() {
         let connections = Arc::new(Connections::new(2, 0));
-        let busy = connections.admit(None).ok().expect("room");
+        let busy = connections.admit(None).expect("room");
         let request = busy.activity.begin();
-        let silent = connections.admit(None).ok().expect("room");
-        let third = connections.admit(None).ok().expect("the silent one makes room");
+        let silent = connections.admit(None).expect("room");
+        let third = connections.admit(None).expect("the silent one makes room");
         assert!(third.evicts);
         silent.activity.evicted.notified().await;
         drop(silent);
