@@ -132,7 +132,8 @@ impl Listening {
             true => None,
             false => activity.page().await,
         };
-        if self.budget.is_used_up(&activity) {
+        // The answer would be refused too: it is not even made.
+        if activity.is_full() {
             return self.refuse(is_rpc, sending);
         }
         let mut request = request.map(Body::new);
@@ -148,7 +149,7 @@ impl Listening {
         metrics::counter!("tribune_limited_total", "limit" => "sending").increment(1);
         let message = "Too many responses wait to be read. Read them, then try again.";
         let refusal = response::limited(is_rpc, StatusCode::SERVICE_UNAVAILABLE, message, 1);
-        Sent::short(refusal, sending, &self.budget)
+        Sent::short(refusal, sending)
     }
 }
 

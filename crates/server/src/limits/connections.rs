@@ -2,7 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -35,6 +35,8 @@ pub(crate) struct Activity {
     progress: AtomicU64,
     /// Bytes of responses that the client has not taken.
     pub(super) held: AtomicUsize,
+    /// A response was refused, and nothing has been taken since.
+    pub(super) is_full: AtomicBool,
     /// Responses with pieces that wait.
     waiting: Mutex<Vec<Weak<Sending>>>,
     pages: Semaphore,
@@ -50,6 +52,7 @@ impl Default for Activity {
             unread: AtomicUsize::new(0),
             progress: AtomicU64::new(0),
             held: AtomicUsize::new(0),
+            is_full: AtomicBool::new(false),
             waiting: Mutex::default(),
             pages: Semaphore::new(MAX_PAGES),
             evicted: Notify::new(),
@@ -91,6 +94,10 @@ impl Activity {
             true => self.unread.fetch_add(1, Ordering::Relaxed),
             false => self.unread.fetch_sub(1, Ordering::Relaxed),
         };
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full.load(Ordering::Relaxed) && self.held.load(Ordering::Relaxed) > 0
     }
 
     fn is_idle(&self) -> bool {
@@ -274,10 +281,10 @@ mod tests {
     #[tokio::test]
     async fn oldest_connection_without_request_makes_room() {
         let connections = Arc::new(Connections::new(2, 0));
-        let busy = connections.admit(None).ok().expect("room");
+        let busy = connections.admit(None).expect("room");
         let request = busy.activity.begin();
-        let silent = connections.admit(None).ok().expect("room");
-        let third = connections.admit(None).ok().expect("the silent one makes room");
+        let silent = connections.admit(None).expect("room");
+        let third = connections.admit(None).expect("the silent one makes room");
         assert!(third.evicts);
         silent.activity.evicted.notified().await;
         drop(silent);

@@ -34,11 +34,6 @@ impl Budget {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Whether a connection waits for its client with all that it may hold.
-    pub(crate) fn is_used_up(&self, activity: &Activity) -> bool {
-        self.max > 0 && activity.held.load(Ordering::Relaxed) >= self.max / CONNECTION_PART
-    }
-
     fn hold(self: &Arc<Self>, bytes: usize, activity: &Arc<Activity>) -> Held {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         activity.held.fetch_add(bytes, Ordering::Relaxed);
@@ -48,10 +43,13 @@ impl Budget {
     /// `None` if the budget, or the connection's part of it, is used up. A single body fits always, however large.
     fn try_hold(self: &Arc<Self>, bytes: usize, activity: &Arc<Activity>) -> Option<Held> {
         let held = self.hold(bytes, activity);
-        let fits = |now: usize, max: usize| now <= max || now == bytes;
-        let fits =
-            fits(self.used(), self.max) && fits(activity.held.load(Ordering::Relaxed), self.max / CONNECTION_PART);
-        (fits || self.max == 0).then_some(held)
+        let fits = |now: usize, max: usize| self.max == 0 || now <= max || now == bytes;
+        if fits(self.used(), self.max) && fits(activity.held.load(Ordering::Relaxed), self.max / CONNECTION_PART) {
+            return Some(held);
+        }
+        drop(held);
+        activity.is_full.store(true, Ordering::Relaxed);
+        None
     }
 }
 
@@ -74,6 +72,7 @@ impl Drop for Held {
     fn drop(&mut self) {
         self.budget.used.fetch_sub(self.bytes, Ordering::Relaxed);
         self.activity.held.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.activity.is_full.store(false, Ordering::Relaxed);
     }
 }
 
@@ -91,7 +90,7 @@ pub(crate) struct Sending {
 
 struct Rest {
     bytes: Bytes,
-    held: Held,
+    held: Option<Held>,
 }
 
 impl Sending {
@@ -139,7 +138,8 @@ impl Drop for Sending {
 pub(crate) struct Sent {
     inner: Body,
     sending: Arc<Sending>,
-    budget: Arc<Budget>,
+    /// `None` for what is too short to count.
+    budget: Option<Arc<Budget>>,
     /// For what `inner` has not given yet, if its size is known.
     held: Option<Held>,
     /// How much of the last frame waits.
@@ -154,23 +154,23 @@ impl Sent {
             Some(size) => Some(budget.try_hold(size, &sending.activity)?),
             None => None,
         };
-        Some(response.map(|inner| Self { inner, sending, budget: budget.clone(), held, left: 0 }))
+        Some(response.map(|inner| Self { inner, sending, budget: Some(budget.clone()), held, left: 0 }))
     }
 
     /// A short response, for which there is always room.
-    pub(crate) fn short(response: Response<Body>, sending: Arc<Sending>, budget: &Arc<Budget>) -> Response<Self> {
-        response.map(|inner| Self { inner, sending, budget: budget.clone(), held: None, left: 0 })
+    pub(crate) fn short(response: Response<Body>, sending: Arc<Sending>) -> Response<Self> {
+        response.map(|inner| Self { inner, sending, budget: None, held: None, left: 0 })
     }
 
     /// The part of the budget for a frame.
-    fn hold(&mut self, bytes: usize) -> Held {
+    fn hold(&mut self, bytes: usize) -> Option<Held> {
         match &mut self.held {
-            Some(held) => held.split(bytes),
-            None => self.budget.hold(bytes, &self.sending.activity),
+            Some(held) => Some(held.split(bytes)),
+            None => self.budget.as_ref().map(|budget| budget.hold(bytes, &self.sending.activity)),
         }
     }
 
-    fn chunk(&self, bytes: Bytes, held: Held) -> Chunk {
+    fn chunk(&self, bytes: Bytes, held: Option<Held>) -> Chunk {
         self.sending.set_unread(true);
         Chunk { bytes, _held: held, sending: self.sending.clone() }
     }
@@ -183,7 +183,7 @@ impl Sent {
         // A copy: a slice would keep the memory of the whole frame.
         let piece = Bytes::copy_from_slice(&rest.bytes[..length]);
         rest.bytes.advance(length);
-        let held = rest.held.split(length);
+        let held = rest.held.as_mut().map(|held| held.split(length));
         self.left = rest.bytes.len();
         if self.left == 0 {
             *waiting = None;
@@ -246,15 +246,13 @@ impl HttpBody for Sent {
     }
 
     fn size_hint(&self) -> SizeHint {
-        let mut hint = self.inner.size_hint();
-        let left = self.left as u64;
-        if left > 0 {
-            let upper = hint.upper();
-            hint.set_lower(hint.lower() + left);
-            if let Some(upper) = upper {
-                hint.set_upper(upper + left);
-            }
+        let (inner, left) = (self.inner.size_hint(), self.left as u64);
+        let mut hint = SizeHint::new();
+        // The upper bound first: it must never be below the lower one.
+        if let Some(upper) = inner.upper() {
+            hint.set_upper(upper + left);
         }
+        hint.set_lower(inner.lower() + left);
         hint
     }
 }
@@ -262,7 +260,7 @@ impl HttpBody for Sent {
 /// Bytes that the connection has not sent yet.
 pub(crate) struct Chunk {
     bytes: Bytes,
-    _held: Held,
+    _held: Option<Held>,
     sending: Arc<Sending>,
 }
 
