@@ -170,7 +170,10 @@ mod tests {
                 let text = format!("{all} {}", guide.note.unwrap_or_default());
                 assert_eq!(text.contains("Bearer TOKEN"), token == Token::Needed, "{text}");
                 let signs_in = ["OAuth", "sign in"].into_iter().any(|words| text.contains(words));
-                assert_eq!(signs_in, token == Token::SignIn, "{host:?} {token:?}: {text}");
+                // Without an issuer, the note for hosts that send no header says how to get one.
+                if token != Token::Needed {
+                    assert_eq!(signs_in, token == Token::SignIn, "{host:?} {token:?}: {text}");
+                }
             }
         }
     }
