@@ -146,7 +146,7 @@ async fn deep_snapshots_are_shared_for_a_while() {
     let last = book.text.lines().find(|line| line.starts_with("buy,1000000,"));
     let last = last.unwrap_or_else(|| panic!("a row: {}", book.text));
     assert!(
-        last.contains(",false,false,the known levels hold less than was asked for"),
+        last.contains(",false,false,the known levels hold less than the size asked for"),
         "of a thousand levels: {last}"
     );
     let before = asked(&exchange, "depth");
