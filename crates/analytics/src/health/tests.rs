@@ -147,7 +147,7 @@ fn weights_match_the_documentation() {
         anomalies: None,
         age_ms: None,
     });
-    let weights: Vec<_> = result.components.iter().map(|component| (&*component.name, component.weight)).collect();
+    let weights: Vec<_> = result.components.iter().map(|component| (component.name, component.weight)).collect();
     let published = [
         ("spread", 0.20),
         ("depth", 0.25),

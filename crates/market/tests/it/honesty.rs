@@ -87,7 +87,7 @@ async fn book_of_lost_exchange_is_stale() {
         tokio::time::sleep(Duration::from_millis(50)).await;
     };
     let reason = stale.metadata["book_state_reason"].as_str().expect("a reason");
-    assert!(reason.contains("connection") && reason.contains("could not be had"), "{reason}");
+    assert!(reason.contains("connection") && reason.contains("fetching a fresh one failed"), "{reason}");
     assert!(stale.text.contains("stale"), "{}", stale.text);
     // It ages: later it is older, and the same book.
     tokio::time::sleep(Duration::from_millis(300)).await;

@@ -93,7 +93,7 @@ async fn figures_are_those_of_the_exchanges_tickers() {
     let bitcoin = top(&market, json!({"quote_asset": "btc"})).await.expect("an answer");
     assert!(rows(&bitcoin).iter().all(|row| row[0].as_str().is_some_and(|name| name.ends_with("BTC"))));
     let unknown = top(&market, json!({"quote_asset": "XYZ"})).await.expect_err("no such money");
-    assert!(unknown.message().contains("Prices are in: USDT"), "{unknown}");
+    assert!(unknown.message().contains("Quote assets: USDT"), "{unknown}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -132,7 +132,7 @@ async fn search_without_market_cites_all_markets() {
     exchange.faults().set(&Fault::Reject { status: 503, retry_after_secs: None, count: None });
     until("it says that it is stale", || async {
         let document = market.fetch("markets:USDT").await.expect("what was known");
-        document.text.contains("STALE: the streams are silent, and asking the exchange failed")
+        document.text.contains("STALE: the streams are silent, and the request to the exchange failed")
     })
     .await;
 }

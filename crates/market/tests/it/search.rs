@@ -55,7 +55,7 @@ async fn two_thousand_symbols_are_searchable() {
         }
     }
     assert!(hits > 300);
-    // Nothing is asked of the exchange for a search; the clock and the symbols are, by themselves.
+    // A search sends no request; the clock and the symbols are requested in the background.
     let after = exchange.counts().requests;
     let asked: Vec<&str> = ["/api/v3/depth", "/api/v3/klines", "/api/v3/aggTrades"]
         .into_iter()

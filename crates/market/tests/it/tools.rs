@@ -235,7 +235,7 @@ async fn checks_have_windows_and_missing_walls_reasons() {
     until("the book is stale", || async {
         let answer = tools.answer("binance_orderbook_health", one.clone()).await;
         let reason = answer["walls"]["reason"].as_str().unwrap_or_default().to_owned();
-        reason.contains("a live book alone, and this one is stale: ")
+        reason.contains("need a live book, and this one is stale: ")
     })
     .await;
 }
