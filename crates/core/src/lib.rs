@@ -9,6 +9,7 @@
 //! - [`registry`]: the tools of one endpoint, in order, with their argument schemas compiled;
 //! - [`lint`]: the rules hosts hold tools to, checked on every tool we register;
 //! - [`links`]: [`Links`], the addresses that answers cite;
+//! - [`printable`]: text that others chose, in a line for people;
 //! - [`wire`]: what an answer takes on the wire, and how it is kept within what hosts take;
 //! - [`user`]: [`UserId`], the name of an owner; [`scope`]: what a caller may do; [`readers`]: who may see a
 //!   document;
@@ -27,6 +28,7 @@ pub mod error;
 pub mod id;
 pub mod links;
 pub mod lint;
+pub mod printable;
 pub mod readers;
 pub mod registry;
 pub mod scope;
@@ -42,6 +44,7 @@ pub use environment::{Environment, Secret};
 pub use error::{Error, ErrorKind, Result};
 pub use id::{DocumentId, InvalidId};
 pub use links::Links;
+pub use printable::escape_controls;
 pub use readers::{Reader, Readers};
 pub use registry::Registry;
 pub use scope::{Scope, Scopes};

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::JoinHandle;
-use tribune_core::{CallContext, Clock, JsonObject, Principal, ToolOutput};
+use tribune_core::{CallContext, Clock, JsonObject, Principal, ToolOutput, escape_controls};
 use tribune_storage::AuditEntry;
 
 /// Entries that wait to be written; more are lost, and counted.
@@ -227,7 +227,7 @@ fn complete(waiting: Waiting) -> AuditEntry {
 
 /// An entry as one line of JSON.
 pub fn line(entry: &AuditEntry) -> String {
-    json!({
+    let line = json!({
         "at": entry.at,
         "who": entry.who,
         "peer": entry.peer,
@@ -236,8 +236,9 @@ pub fn line(entry: &AuditEntry) -> String {
         "ids": entry.ids,
         "query": entry.query,
         "correlation_id": entry.correlation_id,
-    })
-    .to_string()
+    });
+    // JSON itself leaves some control characters as they are.
+    escape_controls(&line.to_string()).into_owned()
 }
 
 #[cfg(test)]

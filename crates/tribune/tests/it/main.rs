@@ -37,4 +37,5 @@ mod speeches;
 mod sse;
 mod stopping;
 mod tasks;
+mod traces;
 mod try_it;
