@@ -3,9 +3,9 @@
 //!
 //! In reading order; a module depends only on those above it:
 //! - `local_proof`: how the person at this machine is known;
+//! - [`connect`]: what to paste into each host;
 //! - [`settings`]: what can be configured, with its defaults;
 //! - `address`: host names of requests;
-//! - [`connect`]: what to paste into each host;
 //! - [`contract`]: the tools `search`, `fetch` and `find_related`;
 //! - `response`: every response the server makes itself: JSON, problems, JSON-RPC errors, pages;
 //! - `request`: reading bodies and paths;
@@ -44,7 +44,7 @@ pub mod supervisor;
 pub use local_proof::LocalProof;
 pub use mcp::stdio::serve_stdio;
 pub use metrics::METRICS;
-pub use router::{router, serve};
+pub use router::{paths, router, serve};
 pub use service::{Chat, Profile, ProfileSpec, Service};
 pub use settings::Settings;
 

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::extract::FromRef;
-use axum::routing::{any, get, post};
-use axum::{BoxError, Router};
+use axum::routing::{MethodRouter, any, get, post};
+use axum::{BoxError, Extension, Router};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulConnection, GracefulShutdown};
@@ -70,10 +70,24 @@ impl App {
     }
 }
 
-pub fn router(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Router {
-    let app = App::new(service, metrics);
-    let guard = axum::middleware::from_fn_with_state(app.guard.clone(), identity::check);
-    let guarded = Router::new()
+/// Paths with what answers them, and a list of them: a test asks what each caller may do at every one.
+#[derive(Default)]
+struct Paths {
+    router: Router<App>,
+    list: Vec<&'static str>,
+}
+
+impl Paths {
+    fn route(mut self, path: &'static str, handler: MethodRouter<App>) -> Self {
+        self.list.push(path);
+        self.router = self.router.route(path, handler);
+        self
+    }
+}
+
+/// What the guard protects.
+fn guarded() -> Paths {
+    Paths::default()
         // MCP
         .route("/mcp", any(endpoints::mcp))
         .route("/mcp/", any(endpoints::mcp))
@@ -116,23 +130,54 @@ pub fn router(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Route
         .route("/.well-known/oauth-authorization-server/{*path}", get(oauth::server))
         .route("/.well-known/openid-configuration", get(oauth::server))
         .route("/.well-known/openid-configuration/{*path}", get(oauth::server))
-        .fallback(not_found)
-        .layer(guard);
-    Router::new()
+}
+
+/// For operators; these paths accept any host name.
+fn operations() -> Paths {
+    Paths::default()
         .route("/healthz", get(ops::healthz))
         .route("/readyz", get(ops::readyz))
         .route("/metrics", get(ops::metrics))
-        .merge(guarded)
-        .with_state(app)
 }
 
-/// Serves until `service.stopping` is cancelled; then finishes running calls, ends streams and returns.
+/// Every path of the server, with `{parameters}`.
+pub fn paths() -> Vec<&'static str> {
+    [guarded().list, operations().list].concat()
+}
+
+pub fn router(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Router {
+    route(App::new(service, metrics))
+}
+
+fn route(app: App) -> Router {
+    let guard = axum::middleware::from_fn_with_state(app.guard.clone(), identity::check);
+    let guarded = guarded().router.fallback(not_found).layer(guard);
+    operations().router.merge(guarded).with_state(app)
+}
+
+/// Serves operators at an address that only they reach.
+async fn serve_operators(app: App, listener: TcpListener) {
+    let router = operations().router.layer(Extension(ops::PrivateListener)).with_state(app);
+    if let Err(error) = axum::serve(listener, router).await {
+        tracing::error!(%error, "server.ops_listen is no longer served");
+    }
+}
+
+/// Serves until `service.stopping` is cancelled; then finishes running calls, ends streams and returns. `operators` is a
+/// listener for health, readiness and metrics alone.
 pub async fn serve(
     service: Arc<Service>,
     listener: TcpListener,
+    operators: Option<TcpListener>,
     metrics: Option<PrometheusHandle>,
 ) -> std::io::Result<()> {
-    let router = router(service.clone(), metrics);
+    let app = App::new(service.clone(), metrics);
+    // Ends when this function returns, so that readiness says "stopping" until then.
+    let mut for_operators = tokio::task::JoinSet::new();
+    if let Some(operators) = operators {
+        for_operators.spawn(serve_operators(app.clone(), operators));
+    }
+    let router = route(app);
     let connections = GracefulShutdown::new();
     loop {
         let accepted = tokio::select! {

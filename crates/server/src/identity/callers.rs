@@ -237,10 +237,8 @@ impl Callers {
             "The profile `admin` needs the header `Authorization: Bearer TOKEN` with the token of server.admin_token."
         };
         let mut refusal = rpc::error(StatusCode::UNAUTHORIZED, rpc::SERVER_ERROR, message);
-        let challenge = match &self.oauth {
-            Some(_) => self.challenge_for("/mcp/admin", None),
-            None => HeaderValue::from_static("Bearer realm=\"tribune admin\""),
-        };
+        let error = headers.contains_key(header::AUTHORIZATION).then_some("invalid_token");
+        let challenge = self.challenge_for("/mcp/admin", error);
         refusal.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
         refusal
     }
