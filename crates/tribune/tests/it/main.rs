@@ -28,6 +28,7 @@ mod operations;
 mod orders;
 mod page;
 mod pages;
+mod permissions;
 mod protocol;
 mod reading;
 mod redis;
