@@ -38,6 +38,8 @@ pub use agent::{Accepted, Agent};
 pub use chat::{ChatAnswer, ChatRequest, Citation, Confirmation, Event, Events, ToolCallSummary};
 pub use config::Config;
 pub use metrics::METRICS;
+#[doc(hidden)]
+pub use model::text_of_stream;
 pub use settings::{Settings, ToolAccess};
 pub use toolbox::{ToolSet, Toolbox};
 pub use turn::Turn;

@@ -7,6 +7,7 @@
 //! - [`source`]: the [`Source`] trait, anything that can be searched and fetched;
 //! - [`tool`]: [`Tool`], [`ToolSpec`] and [`ToolOutput`];
 //! - [`links`]: [`Links`], the addresses that answers cite;
+//! - [`printable`]: text that others chose, in a line for people;
 //! - [`wire`]: what an answer takes on the wire, and how it is kept within what hosts take;
 //! - [`user`]: [`UserId`], the name of an owner; [`scope`]: what a caller may do; [`readers`]: who may see a
 //!   document;
@@ -20,6 +21,7 @@ pub mod document;
 pub mod error;
 pub mod id;
 pub mod links;
+pub mod printable;
 pub mod readers;
 pub mod scope;
 pub mod source;
@@ -32,6 +34,7 @@ pub use document::{Cited, Document, Hit};
 pub use error::{Error, ErrorKind, Result};
 pub use id::{DocumentId, InvalidId};
 pub use links::Links;
+pub use printable::escape_controls;
 pub use readers::{Reader, Readers};
 pub use scope::{Scope, Scopes};
 pub use source::{Panel, Query, Source, SourceFacts, SourceStatus};

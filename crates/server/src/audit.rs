@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{self, Receiver, Sender};
 use tokio::task::JoinHandle;
-use tribune_core::{CallContext, Clock, JsonObject, Principal, ToolOutput, ToolSpec};
+use tribune_core::{CallContext, Clock, JsonObject, Principal, ToolOutput, ToolSpec, escape_controls};
 use tribune_storage::AuditEntry;
 
 /// Entries that wait to be written; more are lost, and counted.
@@ -217,7 +217,7 @@ fn complete(waiting: Waiting) -> AuditEntry {
 
 /// An entry as one line of JSON.
 pub fn line(entry: &AuditEntry) -> String {
-    json!({
+    let line = json!({
         "at": entry.at,
         "who": entry.who,
         "peer": entry.peer,
@@ -226,8 +226,9 @@ pub fn line(entry: &AuditEntry) -> String {
         "ids": entry.ids,
         "query": entry.query,
         "correlation_id": entry.correlation_id,
-    })
-    .to_string()
+    });
+    // JSON itself leaves some control characters as they are.
+    escape_controls(&line.to_string()).into_owned()
 }
 
 #[cfg(test)]

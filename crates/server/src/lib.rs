@@ -4,9 +4,9 @@
 //! In reading order; a module depends only on those above it:
 //! - `local_proof`: how the person at this machine is known;
 //! - `limits`: how much callers and connections may take;
+//! - [`connect`]: what to paste into each host;
 //! - [`settings`]: what can be configured, with its defaults;
 //! - `address`: host names of requests;
-//! - [`connect`]: what to paste into each host;
 //! - [`contract`]: the tools `search`, `fetch` and `find_related`;
 //! - `response`: every response the server makes itself: JSON, problems, JSON-RPC errors, pages;
 //! - `request`: reading bodies and paths;
@@ -49,7 +49,7 @@ pub use limits::{LimitSettings, Proxies};
 pub use local_proof::LocalProof;
 pub use mcp::stdio::serve_stdio;
 pub use metrics::METRICS;
-pub use router::router;
+pub use router::{paths, router};
 pub use serve::serve;
 pub use service::{Chat, Profile, ProfileSpec, Service};
 pub use settings::Settings;

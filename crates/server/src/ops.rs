@@ -2,24 +2,36 @@
 
 use std::sync::Arc;
 
-use axum::Json;
+use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use http::{StatusCode, header};
+use axum::{Extension, Json};
+use http::{Request, StatusCode, header};
 use metrics_exporter_prometheus::PrometheusHandle;
 use serde_json::json;
 use tribune_core::SourceStatus;
 
+use crate::identity::Guard;
 use crate::mcp::{Sse, Streamable};
+use crate::response::Refusal;
 use crate::service::Service;
+
+/// Marks requests at `server.ops_listen`, which only operators reach.
+#[derive(Clone, Copy)]
+pub(crate) struct PrivateListener;
 
 /// The process is alive.
 pub(crate) async fn healthz() -> Json<serde_json::Value> {
     Json(json!({"status": "ok"}))
 }
 
-/// Whether every source can answer; if not, which cannot and why.
-pub(crate) async fn readyz(State(service): State<Arc<Service>>) -> Response {
+/// Whether every source can answer; if not, operators see which cannot and why.
+pub(crate) async fn readyz(
+    State(service): State<Arc<Service>>,
+    State(guard): State<Arc<Guard>>,
+    listener: Option<Extension<PrivateListener>>,
+    request: Request<Body>,
+) -> Response {
     let mut ready = !service.stopping.is_cancelled();
     let sources: Vec<_> = service
         .sources()
@@ -37,10 +49,11 @@ pub(crate) async fn readyz(State(service): State<Arc<Service>>) -> Response {
         })
         .collect();
     let stopping = service.stopping.is_cancelled();
-    let body = json!({
-        "status": if stopping { "stopping" } else if ready { "ready" } else { "unready" },
-        "sources": sources,
-    });
+    let mut body = json!({"status": if stopping { "stopping" } else if ready { "ready" } else { "unready" }});
+    // Reasons name folders and addresses.
+    if listener.is_some() || guard.admit_operator(request).await.is_ok() {
+        body["sources"] = json!(sources);
+    }
     let code = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (code, Json(body)).into_response()
 }
@@ -51,9 +64,15 @@ pub(crate) async fn metrics(
     State(streamable): State<Arc<Streamable>>,
     State(sse): State<Arc<Sse>>,
     State(recorder): State<Option<PrometheusHandle>>,
-) -> Response {
+    State(guard): State<Arc<Guard>>,
+    listener: Option<Extension<PrivateListener>>,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
+    if listener.is_none() {
+        guard.admit_operator(request).await?;
+    }
     let Some(recorder) = recorder else {
-        return (StatusCode::NOT_FOUND, "Metrics are not recorded.\n").into_response();
+        return Ok((StatusCode::NOT_FOUND, "Metrics are not recorded.\n").into_response());
     };
     metrics::gauge!("tribune_sessions").set(streamable.session_count() as f64);
     metrics::gauge!("tribune_sse_streams").set(sse.open_count() as f64);
@@ -66,5 +85,5 @@ pub(crate) async fn metrics(
         }
     }
     recorder.run_upkeep();
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], recorder.render()).into_response()
+    Ok(([(header::CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], recorder.render()).into_response())
 }

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use axum::Router;
 use axum::extract::FromRef;
-use axum::routing::{any, get, post};
+use axum::routing::{MethodRouter, any, get, post};
+use axum::{Extension, Router};
 use metrics_exporter_prometheus::PrometheusHandle;
 
 use crate::api::{chat, conversations, openapi};
@@ -17,7 +17,7 @@ use crate::sign_in::{login, oauth};
 
 /// What handlers share; each takes the parts that it needs.
 #[derive(Clone)]
-struct App {
+pub(crate) struct App {
     service: Arc<Service>,
     guard: Arc<Guard>,
     streamable: Arc<Streamable>,
@@ -45,7 +45,7 @@ parts! {
 }
 
 impl App {
-    fn new(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Self {
+    pub(crate) fn new(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Self {
         let guard = Guard::new(
             &service.settings,
             &service.links,
@@ -65,10 +65,24 @@ impl App {
     }
 }
 
-pub fn router(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Router {
-    let app = App::new(service, metrics);
-    let guard = axum::middleware::from_fn_with_state(app.guard.clone(), identity::check);
-    let guarded = Router::new()
+/// Paths with what answers them, and a list of them: a test asks what each caller may do at every one.
+#[derive(Default)]
+struct Paths {
+    router: Router<App>,
+    list: Vec<&'static str>,
+}
+
+impl Paths {
+    fn route(mut self, path: &'static str, handler: MethodRouter<App>) -> Self {
+        self.list.push(path);
+        self.router = self.router.route(path, handler);
+        self
+    }
+}
+
+/// What the guard protects.
+fn guarded() -> Paths {
+    Paths::default()
         // MCP
         .route("/mcp", any(endpoints::mcp))
         .route("/mcp/", any(endpoints::mcp))
@@ -111,12 +125,33 @@ pub fn router(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Route
         .route("/.well-known/oauth-authorization-server/{*path}", get(oauth::server))
         .route("/.well-known/openid-configuration", get(oauth::server))
         .route("/.well-known/openid-configuration/{*path}", get(oauth::server))
-        .fallback(not_found)
-        .layer(guard);
-    Router::new()
+}
+
+/// For operators; these paths accept any host name.
+fn operations() -> Paths {
+    Paths::default()
         .route("/healthz", get(ops::healthz))
         .route("/readyz", get(ops::readyz))
         .route("/metrics", get(ops::metrics))
-        .merge(guarded)
-        .with_state(app)
+}
+
+/// Every path of the server, with `{parameters}`.
+pub fn paths() -> Vec<&'static str> {
+    [guarded().list, operations().list].concat()
+}
+
+/// What the public listener serves.
+pub fn router(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Router {
+    public(App::new(service, metrics))
+}
+
+pub(crate) fn public(app: App) -> Router {
+    let guard = axum::middleware::from_fn_with_state(app.guard.clone(), identity::check);
+    let guarded = guarded().router.fallback(not_found).layer(guard);
+    operations().router.merge(guarded).with_state(app)
+}
+
+/// What the listener for operators serves.
+pub(crate) fn private(app: App) -> Router {
+    operations().router.layer(Extension(ops::PrivateListener)).with_state(app)
 }

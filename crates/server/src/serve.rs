@@ -14,6 +14,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use metrics_exporter_prometheus::PrometheusHandle;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tower::Service as _;
@@ -23,7 +24,7 @@ use crate::limits::connections::{Admitted, Connections, allowed_by_descriptors};
 use crate::limits::sending::{Budget, Sending, Sent};
 use crate::limits::{LimitSettings, Rate, SocketPeer};
 use crate::response;
-use crate::router::router;
+use crate::router::{App, private, public};
 use crate::service::Service;
 
 const CONNECTIONS_END_WITHIN: Duration = Duration::from_secs(5);
@@ -55,17 +56,25 @@ struct Listening {
     ending: CancellationToken,
 }
 
-/// Serves until `service.stopping` is cancelled; then finishes running calls, ends streams and returns.
+/// Serves until `service.stopping` is cancelled; then finishes running calls, ends streams and returns. `operators` is a
+/// listener for health, readiness and metrics alone.
 pub async fn serve(
     service: Arc<Service>,
     listener: TcpListener,
+    operators: Option<TcpListener>,
     metrics: Option<PrometheusHandle>,
 ) -> std::io::Result<()> {
+    let app = App::new(service.clone(), metrics);
+    // Ends when this function returns, so that readiness says "stopping" until then.
+    let mut for_operators = JoinSet::new();
+    if let Some(operators) = operators {
+        for_operators.spawn(serve_operators(app.clone(), operators));
+    }
     let settings = &service.settings.limits;
     let max = max_connections(settings);
     tracing::debug!(max, "connections are limited");
     let listening = Arc::new(Listening {
-        router: router(service.clone(), metrics),
+        router: public(app),
         connections: Arc::new(Connections::new(max, settings.connections_per_peer)),
         budget: Arc::new(Budget::new(settings.sending_bytes)),
         log: Rate::new(1, LOG_EVERY, service.clock.clone()),
@@ -98,6 +107,12 @@ pub async fn serve(
     tasks.close();
     drop(tokio::time::timeout(CONNECTIONS_END_WITHIN, tasks.wait()).await);
     Ok(())
+}
+
+async fn serve_operators(app: App, listener: TcpListener) {
+    if let Err(error) = axum::serve(listener, private(app)).await {
+        tracing::error!(%error, "server.ops_listen is no longer served");
+    }
 }
 
 fn max_connections(settings: &LimitSettings) -> usize {

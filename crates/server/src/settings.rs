@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
+use crate::connect::Reach;
 use crate::limits::LimitSettings;
 use crate::local_proof::LocalProof;
 
@@ -69,5 +70,9 @@ impl Settings {
             offers_oauth: false,
             conformance: false,
         }
+    }
+    /// Whether only this machine reaches the server.
+    pub(crate) fn is_private(&self) -> bool {
+        self.listen.ip().is_loopback() && Reach::of(&self.public_url) == Reach::ThisMachine
     }
 }

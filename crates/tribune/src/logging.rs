@@ -1,15 +1,20 @@
 //! Log lines on standard error. They are gathered and written by a thread of their own a few times
-//! a second, so that neither a slow reader nor the writing itself delays an answer.
+//! a second, so that neither a slow reader nor the writing itself delays an answer. Names of files, users and clients are in
+//! them, chosen by others: control characters are escaped.
 
 #![allow(clippy::disallowed_methods, reason = "the last lines are written within real time")]
 
+use std::fmt;
 use std::io::Write;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::field::RecordFields;
+use tracing_subscriber::fmt::format::{DefaultFields, Writer};
+use tracing_subscriber::fmt::{FormatFields, MakeWriter};
+use tribune_core::escape_controls;
 
 use crate::cli::{Common, LogFormat};
 
@@ -35,12 +40,18 @@ pub fn start(common: &Common) -> anyhow::Result<LogGuard> {
         anyhow::anyhow!("--log `{filter}` is not a level or filter ({e}); use error, warn, info, debug or trace")
     })?;
     let gathered = Gathered::default();
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(gathered.clone());
+    let lines = tracing_subscriber::fmt().with_env_filter(filter);
     match common.log_format {
-        LogFormat::Text => {
-            lines.with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr())).with_target(false).init();
+        LogFormat::Text => lines
+            .with_writer(gathered.clone())
+            .fmt_fields(EscapedFields::default())
+            .with_ansi(std::io::IsTerminal::is_terminal(&std::io::stderr()))
+            .with_target(false)
+            .init(),
+        LogFormat::Json => {
+            let lines = lines.with_writer(Json(gathered.clone())).json();
+            lines.flatten_event(true).with_current_span(false).with_span_list(false).init();
         }
-        LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).with_span_list(false).init(),
     }
     let writer = gathered.clone();
     let thread = std::thread::Builder::new().name("log".to_owned()).spawn(move || {
@@ -50,6 +61,43 @@ pub fn start(common: &Common) -> anyhow::Result<LogGuard> {
         }
     })?;
     Ok(LogGuard { gathered, thread: Some(thread) })
+}
+
+/// The fields of a line, without colours of their own.
+#[derive(Default)]
+struct EscapedFields(DefaultFields);
+
+impl<'w> FormatFields<'w> for EscapedFields {
+    fn format_fields<R: RecordFields>(&self, mut writer: Writer<'w>, fields: R) -> fmt::Result {
+        let mut text = String::new();
+        self.0.format_fields(Writer::new(&mut text), fields)?;
+        writer.write_str(&escape_controls(&text))
+    }
+}
+
+/// Lines of JSON, which itself leaves some control characters as they are.
+#[derive(Clone)]
+struct Json(Gathered);
+
+impl Write for Json {
+    fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        let escaped = escape_controls(text.trim_end_matches('\n'));
+        self.0.write(format!("{escaped}\n").as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl MakeWriter<'_> for Json {
+    type Writer = Self;
+
+    fn make_writer(&self) -> Self {
+        self.clone()
+    }
 }
 
 #[derive(Clone, Default)]

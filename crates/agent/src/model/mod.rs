@@ -276,6 +276,21 @@ impl Model {
     }
 }
 
+/// The text of a streamed reply that came in these chunks, for the fuzzer; `None` if it is refused.
+#[doc(hidden)]
+pub fn text_of_stream<'c>(chunks: impl Iterator<Item = &'c [u8]>) -> Option<String> {
+    let (mut events, mut reply) = (EventReader::default(), Builder::default());
+    for chunk in chunks {
+        for event in events.push(chunk).ok()? {
+            reply.add_event(&event).ok()?;
+        }
+    }
+    if let Some(event) = events.finish() {
+        reply.add_event(&event).ok()?;
+    }
+    Some(reply.build().text)
+}
+
 fn is_json(response: &Response) -> bool {
     let content_type = response.headers().get(CONTENT_TYPE);
     content_type.is_some_and(|value| value.as_bytes().to_ascii_lowercase().starts_with(b"application/json"))

@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
-use tribune_core::JsonObject;
+use tribune_core::{JsonObject, escape_controls};
 
 /// One item from a provider, before it is indexed.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -32,12 +32,12 @@ pub struct Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.file)?;
+        f.write_str(&escape_controls(&self.file))?;
         if let Some(line) = self.line {
             write!(f, ":{line}")?;
         }
         let outcome = if self.skipped { "skipped" } else { "indexed with a warning" };
-        write!(f, ": {}; {outcome}", self.problem)
+        write!(f, ": {}; {outcome}", escape_controls(&self.problem))
     }
 }
 

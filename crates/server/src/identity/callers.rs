@@ -248,7 +248,7 @@ impl Callers {
                 return rpc::error(StatusCode::FORBIDDEN, rpc::SERVER_ERROR, message);
             }
             (_, Some(_)) if headers.contains_key(header::AUTHORIZATION) => {
-                (StatusCode::UNAUTHORIZED, None, "This is not the token of server.admin_token.")
+                (StatusCode::UNAUTHORIZED, Some("invalid_token"), "This is not the token of server.admin_token.")
             }
             (_, Some(_)) => (
                 StatusCode::UNAUTHORIZED,
@@ -257,10 +257,7 @@ impl Callers {
             ),
         };
         let mut refusal = rpc::error(status, rpc::SERVER_ERROR, message);
-        let challenge = match &self.oauth {
-            Some(_) => self.challenge_for("/mcp/admin", error),
-            None => HeaderValue::from_static("Bearer realm=\"tribune admin\""),
-        };
+        let challenge = self.challenge_for("/mcp/admin", error);
         refusal.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
         refusal
     }

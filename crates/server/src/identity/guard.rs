@@ -12,14 +12,14 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
-use tribune_core::{Links, Scopes};
+use tribune_core::{Links, Principal, Scope, Scopes};
 
 use super::Accounts;
 use super::callers::{Caller, Callers, Denial};
 use super::needs::is_open_to_pages;
 use crate::address::{bare_host, host_name, is_loopback_origin};
 use crate::limits::{Limits, SocketPeer};
-use crate::response::rpc;
+use crate::response::{Refusal, rpc};
 use crate::settings::Settings;
 
 const CORRELATION: HeaderName = HeaderName::from_static("x-correlation-id");
@@ -33,6 +33,8 @@ pub struct Guard {
     any_origin: bool,
     /// Pages served from this machine may call a server that only this machine reaches.
     loopback_origins: bool,
+    /// Whether only this machine reaches the server.
+    is_private: bool,
     callers: Callers,
     /// First half of the correlation ids made here: tells processes apart.
     process: u32,
@@ -68,6 +70,7 @@ impl Guard {
             hosts,
             origins,
             loopback_origins: loopback,
+            is_private: settings.is_private(),
             callers: Callers::new(settings, links, accounts, mcp_scopes, limits),
             process: std::process::id().wrapping_mul(0x9e37_79b9) ^ u32::from(settings.listen.port()),
             next: AtomicU32::new(0),
@@ -76,6 +79,24 @@ impl Guard {
 
     pub(crate) fn callers(&self) -> &Callers {
         &self.callers
+    }
+
+    /// Lets operators see details: everybody where only this machine reaches the server, otherwise who has the scope `admin`.
+    pub(crate) async fn admit_operator(&self, request: Request<Body>) -> Result<(), Refusal> {
+        let (head, body) = request.into_parts();
+        // A page of a foreign name that was made to point to this machine is not of this machine.
+        if self.is_private && self.host_allowed(host_name(&head.headers, &head.uri).as_deref()) {
+            return Ok(());
+        }
+        let caller = self.callers.identify(&head, self.correlation_id(&head.headers), self.peer(&head)).await;
+        let denial = match caller {
+            Err(denial) => denial,
+            Ok(Caller { principal: Principal::Anonymous, .. }) => Denial::TokenRequired,
+            Ok(Caller { profile: Some(profile), .. }) => Denial::OtherProfile(profile),
+            Ok(caller) if !caller.scopes.contains(Scope::Admin) => Denial::Scope(Scope::Admin),
+            Ok(_) => return Ok(()),
+        };
+        Err(self.callers.refuse(&denial, &Request::from_parts(head, body)).into())
     }
 
     fn host_allowed(&self, host: Option<&str>) -> bool {

@@ -24,6 +24,9 @@ pub(crate) fn need(path: &str) -> Need {
     if is_below("/chat") || is_below("/conversations") {
         return Need::Scope(Scope::Chat);
     }
+    if path == "/readyz" || path == "/metrics" {
+        return Need::Scope(Scope::Admin);
+    }
     Need::Scope(Scope::Read)
 }
 

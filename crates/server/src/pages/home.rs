@@ -70,6 +70,8 @@ async fn overview(service: &Service, principal: &Principal, closed: bool) -> Res
             // Whether the person at this machine signs in with a link.
             link => service.settings.local.is_some(),
             closed,
+            // Others would be refused.
+            operator => service.settings.is_private(),
             model => &model,
             missing_model,
             unusable => matches!(service.chat, Err(NoChat::Unusable(_))),

@@ -360,7 +360,7 @@ async fn wait_for(what: &str, holds: impl Fn() -> bool) {
 async fn hang_up_during(service: &Arc<Service>, source: &Fake, request: Request<Body>) {
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
-    let server = tokio::spawn(tribune_server::serve(service.clone(), listener, None));
+    let server = tokio::spawn(tribune_server::serve(service.clone(), listener, None, None));
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, usize::MAX).await.expect("a body");
     let mut raw = format!("POST {} HTTP/1.1\r\ncontent-length: {}\r\n", parts.uri, body.len());

@@ -8,6 +8,7 @@ use anyhow::Context;
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
+use tribune_core::escape_controls;
 use tribune_server::audit::line;
 use tribune_storage::{AuditEntry, AuditFilter};
 
@@ -47,7 +48,7 @@ fn row(entry: &AuditEntry) -> Vec<String> {
         touched,
     ];
     // Callers choose some of these: they must not control the terminal.
-    row.map(|cell| cell.replace(char::is_control, "\u{fffd}")).to_vec()
+    row.map(|cell| escape_controls(&cell).into_owned()).to_vec()
 }
 
 /// A moment: `2026-11-19`, `2026-11-19T10:00:00Z`, or how long ago: `90m`, `12h`, `7d`.

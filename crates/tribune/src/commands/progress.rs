@@ -5,6 +5,7 @@ use std::io::IsTerminal;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use tribune_core::escape_controls;
 
 use super::print;
 
@@ -71,7 +72,7 @@ impl Progress {
 
     /// A line on standard error, above the bars.
     pub fn complain(&self, text: &str) {
-        self.bars.suspend(|| eprintln!("tribune: {text}"));
+        self.bars.suspend(|| eprintln!("tribune: {}", escape_controls(text)));
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<(String, Step), ProgressBar>> {

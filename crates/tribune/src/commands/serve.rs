@@ -33,6 +33,10 @@ async fn serve(config: &Config, args: &Serve, metrics: PrometheusHandle) -> anyh
     let wanted = args.listen.unwrap_or(config.listen);
     let listener = TcpListener::bind(wanted).await.map_err(|error| cannot_listen(wanted, &error))?;
     let listen = listener.local_addr()?;
+    let operators = match config.ops_listen {
+        Some(address) => Some(TcpListener::bind(address).await.map_err(|error| cannot_listen(address, &error))?),
+        None => None,
+    };
     let parts = compose(config, config.settings(listen, args.conformance), Mode::Server)?;
     let (service, corpora) = (parts.service.clone(), parts.corpora.clone());
     for warning in &config.warnings {
@@ -55,7 +59,7 @@ async fn serve(config: &Config, args: &Serve, metrics: PrometheusHandle) -> anyh
     parts.people.upstreams.start();
     print(&welcome(config, &service))?;
     stop_on_signal(service.clone());
-    tribune_server::serve(service, listener, Some(metrics)).await?;
+    tribune_server::serve(service, listener, operators, Some(metrics)).await?;
     running.stop().await;
     tracing::info!("stopped");
     Ok(())
@@ -137,6 +141,7 @@ fn welcome(config: &Config, service: &Service) -> String {
         format!("  MCP address       {base}/mcp        (paste it into your MCP client)"),
         format!("  older clients     {base}/sse"),
     ]);
+    lines.extend(config.ops_listen.map(|address| format!("  for operators     http://{address}/metrics")));
     if let Some(local) = service.settings.local.as_ref().filter(|_| config.tasks) {
         lines.push(format!("  sign in as you    {}", local.link(base)));
         lines.push("                    (for tasks and the chat; valid until Tribune stops)".to_owned());

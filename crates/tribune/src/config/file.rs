@@ -8,6 +8,7 @@ use tribune_config::check_range;
 use tribune_corpus::EmbedderConfig;
 
 use super::audit::Audit;
+use super::exposed;
 use super::limits::Limits;
 use super::sources::SourceConfig;
 use super::variables::{self, Variables};
@@ -79,6 +80,7 @@ pub struct Oidc {
 #[serde(deny_unknown_fields, default)]
 pub struct Server {
     pub listen: Option<String>,
+    pub ops_listen: Option<String>,
     pub public_url: Option<String>,
     pub data_dir: Option<PathBuf>,
     pub auto_index: bool,
@@ -102,6 +104,7 @@ impl Default for Server {
     fn default() -> Self {
         Self {
             listen: None,
+            ops_listen: None,
             public_url: None,
             data_dir: None,
             auto_index: true,
@@ -151,6 +154,8 @@ pub struct Profile {
 pub struct Parsed {
     pub file: ConfigFile,
     pub source_names: Vec<(String, String)>,
+    /// Warnings of secrets that others could read.
+    pub exposed: Vec<String>,
 }
 
 /// Reads the file's text, with variables such as `TRIBUNE_SERVER_LISTEN` over it.
@@ -161,7 +166,8 @@ pub(super) fn parse(text: &str, path: &Path, variables: &Variables) -> anyhow::R
     if variables::overlay(&mut table, variables)? {
         file = table.clone().try_into()?;
     }
-    Ok(Parsed { file, source_names: source_names(&table) })
+    let dir = path.parent().unwrap_or(Path::new(""));
+    Ok(Parsed { file, source_names: source_names(&table), exposed: exposed::warnings(&table, dir) })
 }
 
 fn source_names(table: &toml::Table) -> Vec<(String, String)> {

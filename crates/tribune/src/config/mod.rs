@@ -2,11 +2,13 @@
 //! then the environment, then the file.
 //!
 //! - [`file`]: the file as it is written;
+//! - [`exposed`]: warnings of secrets that others could read;
 //! - [`sources`]: `[[sources]]`, one variant per kind;
 //! - [`variables`]: environment variables over the file;
 //! - here: the whole, checked.
 
 mod audit;
+mod exposed;
 mod file;
 mod limits;
 mod sources;
@@ -57,6 +59,8 @@ pub struct Config {
     /// Relative paths start here.
     pub dir: PathBuf,
     pub listen: SocketAddr,
+    /// Where operators ask for health, readiness and metrics, beside `listen`.
+    pub ops_listen: Option<SocketAddr>,
     pub data_dir: PathBuf,
     /// `[server]`, with a checked public address and the administrator's token itself.
     pub server: file::Server,
@@ -78,7 +82,7 @@ pub struct Config {
     pub limits: LimitSettings,
     /// What the audit log keeps; `None` if there is to be none.
     pub audit: Option<AuditSettings>,
-    /// Settings that have no effect.
+    /// Settings that have no effect, and secrets that others could read.
     pub warnings: Vec<String>,
 }
 
@@ -129,23 +133,22 @@ impl Config {
     }
 
     fn from_file(parsed: Parsed, path: Option<PathBuf>, dir: &Path) -> anyhow::Result<Self> {
-        let Parsed { file, source_names } = parsed;
+        let Parsed { file, source_names, exposed } = parsed;
         let mut server = file.server;
         server.check()?;
         server.public_url = server.public_url.as_deref().map(checked_url).transpose()?;
         server.admin_token = server.admin_token.map(|token| admin_token(&token, dir)).transpose()?;
         let listen = match &server.listen {
             None => SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
-            Some(text) => text.parse().with_context(|| {
-                format!("server.listen = \"{text}\" is not an address with a port, such as \"127.0.0.1:8080\"")
-            })?,
+            Some(text) => socket_address("server.listen", text)?,
         };
+        let ops_listen = server.ops_listen.as_deref().map(|text| socket_address("server.ops_listen", text));
         let market = file.market;
         if let Some(market) = &market {
             market.check()?;
             market.trading.check(market.rest_url.as_deref(), dir)?;
         }
-        let mut warnings = Vec::new();
+        let mut warnings = exposed;
         if file.cache.is_some() && market.is_none() {
             warnings.push("[cache] has no effect without [market]: it keeps market reports".to_owned());
         }
@@ -178,6 +181,7 @@ impl Config {
             demo: None,
             dir: dir.to_owned(),
             listen,
+            ops_listen: ops_listen.transpose()?,
             embedder: file.embedder.choice(dir)?,
             sources: file.sources,
             source_names,
@@ -225,6 +229,11 @@ impl Config {
         settings.conformance = conformance;
         settings
     }
+}
+
+fn socket_address(setting: &str, text: &str) -> anyhow::Result<SocketAddr> {
+    text.parse()
+        .with_context(|| format!("{setting} = \"{text}\" is not an address with a port, such as \"127.0.0.1:8080\""))
 }
 
 fn admin_token(text: &str, dir: &Path) -> anyhow::Result<String> {

@@ -1,12 +1,14 @@
 //! What callers may do: with a token, on this machine, and from elsewhere.
 
 use std::fs;
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt as _;
 
 use serde_json::{Value, json};
 
+use crate::nginx::Nginx;
 use crate::people::{Person, token, tribune};
-use crate::support::{TestServer, sample, wait_for};
+use crate::support::{TestServer, free_port, sample, wait_for};
 
 const TASK_TOOLS: [&str; 6] =
     ["add_task", "list_tasks", "complete_task", "update_task", "undo_task_update", "delete_task"];
@@ -47,6 +49,13 @@ fn loopback_proves_nothing() {
         vec![("x-real-ip", "203.0.113.7")],
         vec![("x-forwarded-host", "tribune.example.org")],
         vec![("via", "1.1 proxy")],
+        vec![("cf-connecting-ip", "127.0.0.1")],
+        vec![("true-client-ip", "127.0.0.1")],
+        vec![("forwarded", "for=127.0.0.1;host=localhost")],
+        vec![("x-original-url", "/conversations")],
+        vec![("x-rewrite-url", "/conversations")],
+        vec![("x-forwarded-user", "local"), ("remote-user", "local"), ("x-remote-user", "local")],
+        vec![("authorization", "Basic bG9jYWw6")],
         vec![("x-forwarded-for", "127.0.0.1"), ("x-real-ip", "127.0.0.1")],
         vec![("host", "localhost")],
         vec![("origin", "http://localhost:3000")],
@@ -82,6 +91,26 @@ fn loopback_proves_nothing() {
     assert_eq!(listed["result"]["cacheScope"], "private", "{listed}");
     assert!(!listed.to_string().contains("Your tasks"), "{listed}");
     assert!(!stranger.get("/").body.contains("Mow the lawn"));
+}
+
+/// nginx as people set it up at first: no header says that it is there.
+#[test]
+fn bare_proxy_makes_nobody_local() {
+    let server = with_store();
+    let mine = Person::local(&server).add("Mow the lawn");
+    let port = free_port();
+    let site = format!("server {{\n  listen 127.0.0.1:{port};\n  location / {{ proxy_pass {}; }}\n}}\n", server.url);
+    let _nginx = Nginx::start(server.dir.path(), &site);
+    wait_for("nginx to listen", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+    let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+    let get = |path: &str| agent.get(format!("http://127.0.0.1:{port}{path}")).call().expect("an answer").status();
+    assert_eq!((get("/data/docs:beans.md").as_u16(), get(&format!("/data/task:{mine}")).as_u16()), (200, 404));
+    assert_eq!(get("/conversations").as_u16(), 401);
+    let call =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "list_tasks", "arguments": {}}});
+    let answer = agent.post(format!("http://127.0.0.1:{port}/mcp")).header("content-type", "application/json");
+    let answer = answer.send(call.to_string()).expect("an answer").into_body().read_to_string().expect("a body");
+    assert!(answer.contains("UNAUTHORIZED") && !answer.contains("Mow the lawn"), "{answer}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use serde_json::{Value, json};
 
 use crate::protocol::initialize;
-use crate::support::{TestServer, exit_code, sample, signal, wait_for};
+use crate::support::{TestServer, exit_code, free_port, sample, signal, wait_for};
 
 #[test]
 fn readiness_reports_reasons() {
@@ -41,6 +41,26 @@ fn metrics_count_calls_by_tool_and_outcome() {
         assert!(text.contains(line), "{line} is not in:\n{text}");
     }
     assert!(text.contains("tribune_tool_call_seconds_bucket"), "{text}");
+}
+
+#[test]
+fn operators_have_a_listener_of_their_own() {
+    let port = free_port();
+    let mut server = TestServer::builder()
+        .documents(&sample())
+        .server(&format!("public_url = \"https://tribune.example.org\"\nops_listen = \"127.0.0.1:{port}\""))
+        .start();
+    let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
+    let get = |path: &str| {
+        let answer = agent.get(format!("http://127.0.0.1:{port}{path}")).call().expect("an answer");
+        (answer.status().as_u16(), answer.into_body().read_to_string().expect("a body"))
+    };
+    assert!(get("/readyz").1.contains("\"source\":\"docs\""));
+    assert!(get("/metrics").1.contains("tribune_source_ready{source=\"docs\"} 1"));
+    assert_eq!(get("/healthz").0, 200);
+    assert_eq!((get("/").0, get("/mcp").0, get("/data/docs:beans.md").0), (404, 404, 404));
+    assert_eq!(server.get("/metrics", &[]).status, 401, "not at the public address");
+    assert_eq!(server.stop(), Some(0));
 }
 
 #[test]
