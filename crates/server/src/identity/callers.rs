@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
-use tribune_core::{Links, Principal, Scope, Scopes, UserId};
+use tribune_core::{Links, Principal, Scope, Scopes, Source, UserId};
 use tribune_oauth::sha256;
 
 use super::accounts::{Accounts, Identity, challenge};
@@ -44,10 +44,20 @@ impl Caller {
         }
     }
 
-    /// The principal of a request; anonymous without a guard.
-    pub(crate) fn principal(request: &Request<Body>) -> Principal {
+    /// The person at this machine.
+    pub fn local(correlation_id: Arc<str>) -> Self {
+        Self { principal: Principal::Local, scopes: Scopes::ALL, ..Self::anonymous(correlation_id) }
+    }
+
+    /// Whether a source exists for this caller.
+    pub(crate) fn may_use(&self, source: &dyn Source) -> bool {
+        source.readers().include(&self.principal, &self.groups)
+    }
+
+    /// Who sent a request; anonymous without a guard.
+    pub(crate) fn of(request: &Request<Body>) -> Self {
         let caller = request.extensions().get::<Self>();
-        caller.map_or(Principal::Anonymous, |caller| caller.principal.clone())
+        caller.cloned().unwrap_or_else(|| Self::anonymous(Arc::from("-")))
     }
 }
 
