@@ -29,6 +29,7 @@ mod orders;
 mod page;
 mod pages;
 mod protocol;
+mod readers;
 mod reading;
 mod redis;
 mod reports;
