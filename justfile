@@ -52,6 +52,11 @@ bench-scale *ARGS:
     cargo build --release --workspace
     ./target/release/tribune-bench corpus-scale {{ARGS}}
 
+# Search of 100,000 documents for 1,000 groups, by callers who may see parts of them
+bench-readers *ARGS:
+    cargo build --release -p tribune-bench
+    ./target/release/tribune-bench readers {{ARGS}}
+
 # Format and lint
 lint:
     cargo fmt --all

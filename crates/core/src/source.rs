@@ -12,6 +12,7 @@ use crate::context::CallContext;
 use crate::document::{Cited, Document, Hit};
 use crate::error::Result;
 use crate::id::DocumentId;
+use crate::readers::Readers;
 use crate::tool::Tool;
 
 /// What a caller looks for.
@@ -115,6 +116,11 @@ pub trait Source: Send + Sync {
         false
     }
 
+    /// Who may use it; for everybody else it does not exist.
+    fn readers(&self) -> &Readers {
+        Readers::EVERYBODY
+    }
+
     /// Best hits first, at most `query.limit`. Shared, so that a source may keep what it found.
     async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>>;
 
@@ -144,6 +150,7 @@ pub trait Source: Send + Sync {
         false
     }
 
+    /// Descriptions that all callers share are made of these, so they are about public documents only.
     fn facts(&self) -> SourceFacts;
 
     /// When its data last changed or was last confirmed; `None` if unknown.

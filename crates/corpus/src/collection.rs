@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Deserialize;
+use tribune_core::Readers;
 use tribune_embed::Embedder;
 
 use crate::provider::Provider;
@@ -15,6 +16,8 @@ pub struct Settings {
     pub name: String,
     pub title: String,
     pub description: Option<String>,
+    /// Who may use the source.
+    pub readers: Readers,
     /// The source's own folder below the data directory.
     pub index_dir: PathBuf,
     /// Where its records come from.

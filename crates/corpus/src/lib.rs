@@ -14,7 +14,7 @@
 //!
 //! From question to answer:
 //! - [`query`]: parses what people and models type, and never fails; filters;
-//! - [`snapshot`]: one published version of an index;
+//! - [`snapshot`]: one published version of an index, as a caller sees it;
 //! - [`search`]: two legs, fused, with the best passage of each document quoted; related documents;
 //! - [`view`]: the contents of a document's page;
 //! - [`pool`]: the threads that searches and embedding run on;

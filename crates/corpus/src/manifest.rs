@@ -10,8 +10,74 @@ use std::path::Path;
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use tribune_core::Readers;
 
-use crate::format::Fault;
+use crate::format::{Fault, Record};
+
+/// What documents with the same readers hold.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Held {
+    pub documents: u64,
+    pub first_date: Option<Date>,
+    pub last_date: Option<Date>,
+    /// The number of documents with each field.
+    pub fields: BTreeMap<String, u64>,
+    /// The number of documents with each value of the counted fields.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, BTreeMap<String, u64>>,
+}
+
+impl Held {
+    pub(crate) fn count(&mut self, record: &Record, counted_fields: &[&str]) {
+        self.documents += 1;
+        if let Some(date) = record.date {
+            self.include_dates(Some(date), Some(date));
+        }
+        for name in record.fields.keys() {
+            *self.fields.entry(name.clone()).or_default() += 1;
+        }
+        for name in counted_fields {
+            if let Some(value) = record.fields.get(*name).and_then(|value| value.as_str()) {
+                let values = self.values.entry((*name).to_owned()).or_default();
+                *values.entry(value.to_owned()).or_default() += 1;
+            }
+        }
+    }
+
+    fn include_dates(&mut self, first: Option<Date>, last: Option<Date>) {
+        self.first_date = self.first_date.into_iter().chain(first).min();
+        self.last_date = self.last_date.into_iter().chain(last).max();
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.documents += other.documents;
+        self.include_dates(other.first_date, other.last_date);
+        for (name, count) in &other.fields {
+            *self.fields.entry(name.clone()).or_default() += count;
+        }
+        for (name, counts) in &other.values {
+            let values = self.values.entry(name.clone()).or_default();
+            for (value, count) in counts {
+                *values.entry(value.clone()).or_default() += count;
+            }
+        }
+    }
+
+    pub fn dates(&self) -> Option<(Date, Date)> {
+        Some((self.first_date?, self.last_date?))
+    }
+
+    /// The values of a field with their number of documents, most frequent first.
+    pub fn values(&self, field: &str) -> Vec<(String, u64)> {
+        most_frequent(self.values.get(field).into_iter().flatten())
+    }
+}
+
+/// Names of the fields of all these documents, most frequent first.
+pub(crate) fn field_names<'a>(held: impl Iterator<Item = &'a Held>) -> Vec<String> {
+    let fields = most_frequent(held.flat_map(|held| &held.fields));
+    fields.into_iter().map(|(name, _)| name).collect()
+}
 
 /// The state of one key of the provider when it was last read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,13 +87,10 @@ pub struct FileEntry {
     pub fingerprint: String,
     pub documents: u64,
     pub passages: u64,
-    pub first_date: Option<Date>,
-    pub last_date: Option<Date>,
-    /// The number of documents with each field.
-    pub fields: BTreeMap<String, u64>,
-    /// The number of documents with each value of the counted fields.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub values: BTreeMap<String, BTreeMap<String, u64>>,
+    /// Who the provider said may see the key, as [`Readers`] prints them.
+    pub readers: String,
+    /// The documents by their readers.
+    pub held: BTreeMap<String, Held>,
     pub faults: Vec<Fault>,
     pub faults_in_all: u64,
     /// The outcome depended on another key, for example on an id that it has: read again in the next run.
@@ -118,21 +181,17 @@ impl Manifest {
         summary
     }
 
-    pub fn dates(&self) -> Option<(Date, Date)> {
-        let first = self.files.values().filter_map(|file| file.first_date).min()?;
-        let last = self.files.values().filter_map(|file| file.last_date).max()?;
-        Some((first, last))
-    }
-
-    /// Field names, most frequent first.
-    pub fn fields(&self) -> Vec<String> {
-        let fields = most_frequent(self.files.values().flat_map(|file| &file.fields));
-        fields.into_iter().map(|(name, _)| name).collect()
-    }
-
-    /// The values of a field with their number of documents, most frequent first.
-    pub fn values(&self, field: &str) -> Vec<(String, u64)> {
-        most_frequent(self.files.values().filter_map(|file| file.values.get(field)).flatten())
+    /// The documents by their readers.
+    pub fn held(&self) -> BTreeMap<Readers, Held> {
+        let mut by_text: BTreeMap<&str, Held> = BTreeMap::new();
+        for (readers, held) in self.files.values().flat_map(|file| &file.held) {
+            by_text.entry(readers).or_default().add(held);
+        }
+        let mut all: BTreeMap<Readers, Held> = BTreeMap::new();
+        for (readers, held) in by_text {
+            all.entry(Readers::read(readers)).or_default().add(&held);
+        }
+        all
     }
 
     pub fn load(path: &Path) -> io::Result<Self> {

@@ -1,14 +1,16 @@
-//! One published version of an index, with caches. Readers share it; a new commit makes a new one.
+//! One published version of an index, with caches, and what a caller sees of it. A new commit makes a new one.
 
+use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use quick_cache::sync::Cache;
-use tribune_core::{Document, DocumentId, Hit, JsonObject};
+use tribune_core::{CallContext, Document, DocumentId, Hit, JsonObject, Principal, Readers, UserId};
 
 use crate::collection::Settings;
-use crate::engine::{EngineError, PassageId, Result, StoredDocument, TimelineEntry, Version};
-use crate::manifest::Manifest;
+use crate::engine::{EngineError, PassageId, Result, StoredDocument, TimelineEntry, Version, Visible};
+use crate::manifest::{Held, Manifest, field_names};
 use crate::passage::{Quotable, Words, stems};
 use crate::query::{Condition, Filter};
 
@@ -16,6 +18,8 @@ use crate::query::{Condition, Filter};
 const CACHE_BYTES: u64 = 24 * 1024 * 1024;
 /// Cached answers: models repeat queries in retries, follow-ups and parallel conversations.
 const CACHED_ANSWERS: usize = 1000;
+/// Callers whose permissions are kept.
+const CACHED_SIGHTS: usize = 1000;
 
 /// A passage as a search shows it.
 pub(crate) struct QuotablePassage {
@@ -52,38 +56,117 @@ impl quick_cache::Weighter<PassageId, Arc<QuotablePassage>> for PassageBytes {
     }
 }
 
-pub struct Snapshot {
+/// A version with its caches, for all callers.
+pub struct Published {
     pub(crate) settings: Arc<Settings>,
     pub(crate) version: Arc<dyn Version>,
     /// When the version was committed.
     pub(crate) committed: Option<Timestamp>,
     /// Grows with every version of the index, but not when only vectors were added.
     pub(crate) generation: u64,
-    field_names: Vec<String>,
+    /// The documents by their readers.
+    held: BTreeMap<Readers, Held>,
+    /// Whether everybody may see everything.
+    is_public: bool,
+    everything: Arc<Sight>,
+    /// What callers may see, by user and groups.
+    sights: Cache<Caller, Arc<Sight>>,
     passages: Cache<PassageId, Arc<QuotablePassage>, PassageBytes>,
-    /// Hits by query and limit.
-    answers: Cache<(String, usize), Arc<[Hit]>>,
+    /// Hits by query and limit, for those who may see the same.
+    answers: Cache<(Visible, String, usize), Arc<[Hit]>>,
     /// The order of dated documents, computed on first use.
     pub(crate) timeline: OnceLock<Vec<TimelineEntry>>,
 }
 
-impl Snapshot {
+/// A user, if known, and their groups.
+type Caller = (Option<UserId>, Arc<[String]>);
+
+/// What a caller may see of a version.
+struct Sight {
+    visible: Visible,
+    field_names: Vec<String>,
+}
+
+impl Published {
     pub(crate) fn new(
         settings: Arc<Settings>,
         version: Arc<dyn Version>,
         committed: Option<Timestamp>,
         generation: u64,
     ) -> Self {
+        let held = version.manifest().held();
+        let everything = Sight { visible: Visible::All, field_names: field_names(held.values()) };
         Self {
             settings,
-            field_names: version.manifest().fields(),
             version,
             committed,
             generation,
+            is_public: held.keys().all(Readers::is_everybody),
+            held,
+            everything: Arc::new(everything),
+            sights: Cache::new(CACHED_SIGHTS),
             passages: Cache::with_weighter(10_000, CACHE_BYTES, PassageBytes),
             answers: Cache::new(CACHED_ANSWERS),
             timeline: OnceLock::new(),
         }
+    }
+
+    /// What everybody may see: tool descriptions are about it.
+    pub(crate) fn public(&self) -> Option<&Held> {
+        self.held.get(Readers::EVERYBODY)
+    }
+
+    pub(crate) fn seen_in_full(self: &Arc<Self>) -> Snapshot {
+        Snapshot { published: self.clone(), sight: self.everything.clone() }
+    }
+
+    pub(crate) fn seen_by(self: &Arc<Self>, cx: &CallContext) -> Snapshot {
+        if self.is_public || cx.principal == Principal::Local {
+            return self.seen_in_full();
+        }
+        let caller = (cx.principal.user(), cx.groups.clone());
+        let sight = self.sights.get(&caller).unwrap_or_else(|| {
+            let sight = Arc::new(self.sight(|readers| readers.allow(cx)));
+            self.sights.insert(caller, sight.clone());
+            sight
+        });
+        Snapshot { published: self.clone(), sight }
+    }
+
+    fn sight(&self, allows: impl Fn(&Readers) -> bool) -> Sight {
+        let seen: Vec<(&Readers, &Held)> = self.held.iter().filter(|(readers, _)| allows(readers)).collect();
+        let readers = seen.iter().map(|(readers, _)| readers.to_string());
+        Sight {
+            visible: Visible::Only(readers.collect()),
+            field_names: field_names(seen.iter().map(|(_, held)| *held)),
+        }
+    }
+}
+
+/// A published version as one caller sees it: what they may not see does not exist.
+#[derive(Clone)]
+pub struct Snapshot {
+    published: Arc<Published>,
+    sight: Arc<Sight>,
+}
+
+impl Deref for Snapshot {
+    type Target = Published;
+
+    fn deref(&self) -> &Published {
+        &self.published
+    }
+}
+
+impl Snapshot {
+    /// Only the documents with exactly these readers.
+    #[must_use]
+    pub fn only(&self, readers: &Readers) -> Self {
+        Self { published: self.published.clone(), sight: Arc::new(self.sight(|other| other == readers)) }
+    }
+
+    pub(crate) fn visible(&self) -> &Visible {
+        &self.sight.visible
     }
 
     /// Whether a search is faster than a switch to another thread.
@@ -103,15 +186,19 @@ impl Snapshot {
 
     /// The cached answer to a query.
     pub fn cached(&self, text: &str, limit: usize) -> Option<Arc<[Hit]>> {
-        self.answers.get(&(text.to_owned(), limit))
+        self.answers.get(&(self.visible().clone(), text.to_owned(), limit))
     }
 
     pub(crate) fn cache(&self, text: &str, limit: usize, hits: &Arc<[Hit]>) {
-        self.answers.insert((text.to_owned(), limit), hits.clone());
+        self.answers.insert((self.visible().clone(), text.to_owned(), limit), hits.clone());
+    }
+
+    pub(crate) fn stored(&self, key: &str) -> Result<Option<StoredDocument>> {
+        self.version.document(key, self.visible())
     }
 
     pub fn fetch(&self, key: &str) -> Result<Option<Document>> {
-        let stored = self.version.document(key)?;
+        let stored = self.stored(key)?;
         stored.map(|stored| self.document(key, stored)).transpose()
     }
 
@@ -134,18 +221,18 @@ impl Snapshot {
     }
 
     pub fn holds(&self, key: &str) -> Result<bool> {
-        self.version.holds(key)
+        self.version.holds(key, self.visible())
     }
 
     /// All fields of a document.
     pub fn metadata(&self, key: &str) -> Result<JsonObject> {
-        let stored = self.version.document(key)?;
+        let stored = self.stored(key)?;
         Ok(stored.map(|stored| stored.fields).unwrap_or_default())
     }
 
     /// The key of a document that meets a condition, and its provider's key.
     pub fn holder(&self, condition: Condition) -> Result<Option<(String, String)>> {
-        let Some(passage) = self.version.any(&Filter(vec![condition]))? else {
+        let Some(passage) = self.version.any(&Filter(vec![condition]), self.visible())? else {
             return Ok(None);
         };
         let key = self.version.passage(passage)?.key;
@@ -154,7 +241,7 @@ impl Snapshot {
 
     /// The provider's key of a document.
     pub fn file_of(&self, key: &str) -> Result<Option<String>> {
-        Ok(self.version.document(key)?.map(|stored| stored.file))
+        Ok(self.stored(key)?.map(|stored| stored.file))
     }
 
     /// The corpus's spelling of a field, also of a nested one (`speaker.name`).
@@ -162,7 +249,7 @@ impl Snapshot {
         if name.eq_ignore_ascii_case("title") {
             return Some("title".to_owned());
         }
-        let spelled = |name: &str| self.field_names.iter().find(|field| field.eq_ignore_ascii_case(name));
+        let spelled = |name: &str| self.sight.field_names.iter().find(|field| field.eq_ignore_ascii_case(name));
         if let Some(field) = spelled(name) {
             return Some(field.replace('.', "\\."));
         }

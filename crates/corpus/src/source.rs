@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwapOption;
 use tokio_util::sync::CancellationToken;
-use tribune_core::{Document, Error, Result, Tool};
+use tribune_core::{CallContext, Document, Error, Result, Tool};
 use tribune_page::Reading;
 
 use crate::collection::Settings;
@@ -16,9 +16,10 @@ use crate::embedding::{EmbedProgress, EmbedReport, Embedding};
 use crate::engine::embedded::Embedded;
 use crate::engine::{self, Engine, VersionMark};
 use crate::index::{self, IndexError, IndexProgress, IndexReport};
+use crate::manifest::Held;
 use crate::pool::Pool;
 use crate::provider::Provider;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Published, Snapshot};
 
 /// What a kind of source adds to its corpus.
 pub trait Features: Send + Sync {
@@ -59,7 +60,7 @@ pub struct DocumentsSource {
     engine: Arc<dyn Engine>,
     pool: Pool,
     upkeep: Upkeep,
-    current: ArcSwapOption<Snapshot>,
+    current: ArcSwapOption<Published>,
     /// Which version `current` is; locked while a new one is opened, so that only one caller opens it.
     opened: Mutex<Option<VersionMark>>,
     revision: AtomicU64,
@@ -146,12 +147,12 @@ impl DocumentsSource {
             return Ok(false);
         };
         let generation = self.generation() + u64::from(!same_index);
-        let snapshot = Snapshot::new(self.settings.clone(), version, mark.committed, generation);
+        let published = Published::new(self.settings.clone(), version, mark.committed, generation);
         if !same_index {
             // A whole index was committed since the last failure.
             self.activity().failure = None;
         }
-        self.current.store(Some(Arc::new(snapshot)));
+        self.current.store(Some(Arc::new(published)));
         self.revision.fetch_add(1, Ordering::Release);
         Ok(true)
     }
@@ -185,13 +186,13 @@ impl DocumentsSource {
         cancel: &CancellationToken,
         progress: &dyn Fn(EmbedProgress),
     ) -> Result<Option<EmbedReport>, IndexError> {
-        let (Some(embedder), Some(snapshot)) = (&self.settings.embedder, self.current.load_full()) else {
+        let (Some(embedder), Some(published)) = (&self.settings.embedder, self.current.load_full()) else {
             return Ok(None);
         };
         let embedding = Embedding {
             source: &self.settings.name,
             engine: &*self.engine,
-            version: &*snapshot.version,
+            version: &*published.version,
             embedder,
             pool: &self.pool,
             cancel,
@@ -216,8 +217,26 @@ impl DocumentsSource {
         self.activity.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The published version.
-    pub fn published(&self) -> Result<Arc<Snapshot>> {
+    /// The published version as a caller sees it; `None` if there is no such source for them.
+    pub fn seen_by(&self, cx: &CallContext) -> Result<Option<Snapshot>> {
+        match self.settings.readers.allow(cx) {
+            true => Ok(Some(self.published()?.seen_by(cx))),
+            false => Ok(None),
+        }
+    }
+
+    /// The published version with everything in it: for the operator, never for an answer.
+    pub fn seen_in_full(&self) -> Result<Snapshot> {
+        Ok(self.published()?.seen_in_full())
+    }
+
+    /// What everybody may see; `None` if that is nothing.
+    pub fn public(&self) -> Option<Held> {
+        let published = self.current.load();
+        published.as_ref().filter(|_| self.settings.readers.is_everybody())?.public().cloned()
+    }
+
+    fn published(&self) -> Result<Arc<Published>> {
         self.current.load_full().ok_or_else(|| {
             let name = &self.settings.name;
             Error::unavailable(match &self.activity().failure {

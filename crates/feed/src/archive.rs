@@ -12,6 +12,7 @@ use std::time::UNIX_EPOCH;
 use indexmap::IndexMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use tribune_core::Readers;
 use tribune_corpus::provider::Item;
 
 use crate::entry::{Entry, short_hash};
@@ -114,6 +115,7 @@ impl Archive {
                 key: file.file_name().to_string_lossy().into_owned(),
                 fingerprint: format!("{}-{}", modified.as_nanos(), metadata.len()),
                 bytes: metadata.len(),
+                readers: Readers::default(),
             });
         }
         items.sort_by(|a, b| a.key.cmp(&b.key));

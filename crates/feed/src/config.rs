@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use tribune_config::{check_range, is_http_url};
-use tribune_core::{Error, Result};
+use tribune_core::{Error, Readers, Result};
 use tribune_corpus::config::Identity;
 use tribune_corpus::{Built, Collection, Environment};
 
@@ -23,6 +23,8 @@ pub struct Config {
     pub title: Option<String>,
     pub description: Option<String>,
     pub embedder: Option<String>,
+    #[serde(default)]
+    pub readers: Readers,
     pub urls: Vec<String>,
     #[serde(default = "default_every_mins")]
     pub every_mins: u64,
@@ -54,6 +56,7 @@ pub fn build(config: &Config, environment: &Environment) -> Result<Built> {
         title: config.title.as_deref(),
         description: config.description.as_deref(),
         embedder: config.embedder.as_deref(),
+        readers: &config.readers,
     };
     let collection = Collection { noun: "entries".to_owned(), ..Collection::default() };
     environment.corpus(identity, Arc::new(feeds), collection).map(Built::from)

@@ -9,9 +9,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::{StreamExt, stream};
 use tokio::time::{Instant, sleep_until};
-use tribune_core::Clock;
+use tribune_core::{Clock, Readers};
 use tribune_corpus::format::{Contents, Fault, Record, Sink, Stop};
-use tribune_corpus::provider::{Listing, Provider, ProviderError};
+use tribune_corpus::provider::{Listing, Provider, ProviderError, Unreachable};
 
 use crate::archive::{Archive, State};
 use crate::entry::{self, Entry};
@@ -100,8 +100,10 @@ impl Provider for Feeds {
         self.archive.open(&self.urls).map_err(failed("opening the folder of feeds"))?;
         self.poll().map_err(failed("polling feeds"))?;
         let problems = self.problems().clone();
-        let unreachable =
-            problems.into_iter().map(|(url, problem)| Fault { file: url, line: None, problem, skipped: true });
+        let unreachable = problems.into_iter().map(|(url, problem)| Unreachable {
+            fault: Fault { file: url, line: None, problem, skipped: true },
+            readers: Readers::default(),
+        });
         Ok(Listing {
             items: self.archive.items().map_err(failed("reading the folder of feeds"))?,
             unreachable: unreachable.collect(),
@@ -145,5 +147,13 @@ impl Provider for Feeds {
 
 fn record(entry: Entry) -> Record {
     let date = entry.fields.get("date").and_then(|date| date.as_str()?.parse().ok());
-    Record { key: entry.id, title: entry.title, text: entry.text, date, url: entry.url, fields: entry.fields }
+    Record {
+        key: entry.id,
+        title: entry.title,
+        text: entry.text,
+        date,
+        url: entry.url,
+        fields: entry.fields,
+        ..Record::default()
+    }
 }

@@ -16,7 +16,7 @@ use axum::routing::get;
 use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
-use tribune_core::{CallContext, Clock, Document, Links, Principal, Query, Source, SourceStatus};
+use tribune_core::{CallContext, Clock, Document, Links, Principal, Query, Readers, Source, SourceStatus};
 use tribune_corpus::format::{Contents, Sink, Stop};
 use tribune_corpus::provider::{Listing, ProviderError};
 use tribune_corpus::{Built, DocumentsSource, EmbedderChoice, Embedders, Environment, Pool, Provider, Upkeep};
@@ -132,6 +132,7 @@ fn source(dir: &Path, clock: &Arc<TestClock>, urls: &[String]) -> Arc<DocumentsS
         title: None,
         description: None,
         embedder: None,
+        readers: Readers::default(),
         urls: urls.to_vec(),
         every_mins: 15,
     };

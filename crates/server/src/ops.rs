@@ -33,10 +33,11 @@ pub(crate) async fn readyz(
     request: Request<Body>,
 ) -> Response {
     let mut ready = !service.stopping.is_cancelled();
+    // Probes have no token, so sources that only some may use count, but are not named.
     let sources: Vec<_> = service
         .sources()
         .iter()
-        .map(|source| {
+        .filter_map(|source| {
             let (status, reason) = match service.status(&**source) {
                 SourceStatus::Ready => ("ready", None),
                 SourceStatus::Degraded(reason) => ("degraded", Some(reason)),
@@ -45,7 +46,8 @@ pub(crate) async fn readyz(
                     ("unready", Some(reason))
                 }
             };
-            json!({"source": source.name(), "status": status, "reason": reason, "documents": source.facts().documents})
+            let facts = source.readers().is_everybody().then(|| source.facts())?;
+            Some(json!({"source": source.name(), "status": status, "reason": reason, "documents": facts.documents}))
         })
         .collect();
     let stopping = service.stopping.is_cancelled();

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use tribune_core::{Result, Source};
+use tribune_core::{Readers, Result, Source};
 use tribune_corpus::config::{Identity, default_max_document_mb};
 use tribune_corpus::{Built, Collection, Duplicates, Environment, FieldMap, Reading};
 
@@ -26,6 +26,8 @@ pub struct Config {
     pub title: Option<String>,
     pub description: Option<String>,
     pub embedder: Option<String>,
+    #[serde(default)]
+    pub readers: Readers,
     #[serde(default = "default_max_document_mb")]
     pub max_document_mb: u64,
     /// By default only the first of several identical speeches is indexed.
@@ -67,6 +69,7 @@ pub fn build(config: &Config, environment: &Environment) -> Result<Built> {
         title: config.title.as_deref(),
         description: config.description.as_deref(),
         embedder: config.embedder.as_deref(),
+        readers: &config.readers,
     };
     let corpus = environment.corpus(identity, Arc::new(folder()?), collection)?;
     let has_known_name = is_first(&config.name, &environment.sources);

@@ -30,7 +30,7 @@ impl ToolNames {
     }
 }
 
-/// The contents of the corpus, for tool descriptions.
+/// What everybody may see of the corpus, for tool descriptions.
 pub(crate) struct Holdings {
     pub(crate) facts: SourceFacts,
     /// Each value with its number of speeches, most frequent first.
@@ -41,11 +41,8 @@ pub(crate) struct Holdings {
 
 impl Holdings {
     pub(crate) fn new(corpus: &DocumentsSource) -> Self {
-        let published = corpus.published().ok();
-        let values = |field: &str| {
-            let manifest = published.as_ref().map(|version| version.manifest());
-            manifest.map(|manifest| manifest.values(field)).unwrap_or_default()
-        };
+        let public = corpus.public().unwrap_or_default();
+        let values = |field: &str| public.values(field);
         Self {
             facts: corpus.facts(),
             speakers: values("speaker"),

@@ -124,7 +124,7 @@ impl Tool for SearchSpeeches {
         }
     }
 
-    async fn call(&self, args: JsonObject, _cx: &CallContext) -> Result<ToolOutput> {
+    async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
         let query = args.get("query").and_then(Value::as_str).unwrap_or_default().to_owned();
         if query.trim().chars().count() < 2 {
             return Err(Error::invalid_argument(format!(
@@ -135,7 +135,7 @@ impl Tool for SearchSpeeches {
         let limit = args.get("limit").and_then(Value::as_f64);
         let limit = limit.map_or(DEFAULT_LIMIT, |limit| limit as usize).clamp(1, MAX_LIMIT);
         let filter = self.filter(&args)?;
-        let hits = self.corpus.find(&query, limit, filter).await?;
+        let hits = self.corpus.find(&query, limit, filter, cx).await?;
         let found = hits.len();
         let speeches = within_room(hits, &self.links);
         let left_out = found - speeches.len();

@@ -13,6 +13,7 @@ mod market;
 mod own;
 mod process;
 mod protocol;
+mod readers;
 mod report;
 mod retrieval;
 mod scale;
@@ -51,6 +52,8 @@ struct Cli {
 enum Command {
     /// Index a large corpus with Tribune, then time single queries
     CorpusScale(scale::ScaleArgs),
+    /// Search a large corpus as callers who may see parts of it
+    Readers(readers::ReadersArgs),
     /// Index and search generated texts with Tribune, plain tantivy and SQLite FTS5
     Retrieval(retrieval::RetrievalArgs),
     #[command(hide = true, subcommand)]
@@ -78,6 +81,7 @@ fn main() -> Result<()> {
     match cli.command {
         None => measure(compare::run(&cli.compare)),
         Some(Command::CorpusScale(args)) => measure(scale::run(&args)),
+        Some(Command::Readers(args)) => measure(readers::run(&args)),
         Some(Command::Retrieval(args)) => measure(retrieval::run(&args)),
         Some(Command::RetrievalStep(step)) => retrieval::run_step(&step),
         Some(Command::Market(args)) => measure(market::run(&args)),

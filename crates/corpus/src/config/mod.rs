@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use tribune_config::{check_range, default_title};
-use tribune_core::{Result, Source};
+use tribune_core::{Readers, Result, Source};
 
 use crate::collection::{Collection, Duplicates, Settings};
 use crate::format::{FieldMap, Reading};
@@ -60,6 +60,8 @@ pub struct Config {
     pub title: Option<String>,
     pub description: Option<String>,
     pub embedder: Option<String>,
+    #[serde(default)]
+    pub readers: Readers,
     #[serde(default = "default_max_document_mb")]
     pub max_document_mb: u64,
     #[serde(default)]
@@ -82,6 +84,7 @@ pub fn build(config: &Config, environment: &Environment) -> Result<Built> {
         title: config.title.as_deref(),
         description: config.description.as_deref(),
         embedder: config.embedder.as_deref(),
+        readers: &config.readers,
     };
     environment.corpus(identity, Arc::new(folder), collection).map(Built::from)
 }
@@ -92,6 +95,7 @@ pub struct Identity<'a> {
     pub title: Option<&'a str>,
     pub description: Option<&'a str>,
     pub embedder: Option<&'a str>,
+    pub readers: &'a Readers,
 }
 
 impl Environment {
@@ -118,6 +122,7 @@ impl Environment {
             name: name.to_owned(),
             title: identity.title.map_or_else(|| default_title(name), str::to_owned),
             description: identity.description.map(str::to_owned),
+            readers: identity.readers.clone(),
             index_dir: self.index_dir(name),
             provider,
             collection,

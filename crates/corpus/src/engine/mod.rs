@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use jiff::civil::Date;
-use tribune_core::JsonObject;
+use tribune_core::{JsonObject, Readers};
 
 use crate::collection::Timeline;
 use crate::format::Record;
@@ -96,6 +96,7 @@ pub struct IndexedDocument {
     pub key: String,
     pub file: String,
     pub date: Option<Date>,
+    pub readers: Readers,
     /// `None` if loading them would be slow.
     pub fields: Option<JsonObject>,
 }
@@ -145,10 +146,19 @@ pub enum Leg<'a> {
     Vector(&'a [f32]),
 }
 
+/// Which documents a caller may see.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Visible {
+    All,
+    /// Those with one of these readers, as [`Readers`] prints them.
+    Only(Arc<[String]>),
+}
+
 pub struct Ranking<'a> {
     /// The query: words rank, conditions restrict every leg.
     pub clauses: &'a [Clause],
     pub filter: &'a Filter,
+    pub visible: &'a Visible,
     /// The most documents per leg.
     pub depth: usize,
 }
@@ -206,6 +216,9 @@ pub struct TimelineEntry {
 }
 
 /// One published version of an index. It never changes; a commit makes a new one.
+///
+/// What is not visible does not exist: it takes no place in a ranking and is in no count, and a lookup of it costs as
+/// much as one of a key that never existed.
 pub trait Version: Send + Sync {
     fn manifest(&self) -> &Manifest;
 
@@ -228,31 +241,34 @@ pub trait Version: Send + Sync {
     fn rank(&self, ranking: &Ranking<'_>, legs: &[Leg<'_>]) -> Result<Vec<Vec<Candidate>>>;
 
     /// The best documents by the words of a text.
-    fn similar(&self, text: &str, depth: usize) -> Result<Vec<Candidate>>;
+    fn similar(&self, text: &str, visible: &Visible, depth: usize) -> Result<Vec<Candidate>>;
 
     /// The mean of a document's vectors, if it has any.
     fn centroid(&self, key: &str) -> Result<Option<Vec<f32>>>;
 
     fn passage(&self, passage: PassageId) -> Result<StoredPassage>;
 
-    fn document(&self, key: &str) -> Result<Option<StoredDocument>>;
+    fn document(&self, key: &str, visible: &Visible) -> Result<Option<StoredDocument>>;
 
-    fn holds(&self, key: &str) -> Result<bool>;
+    fn holds(&self, key: &str, visible: &Visible) -> Result<bool>;
+
+    /// Whether the document of a passage is visible.
+    fn shows(&self, passage: PassageId, visible: &Visible) -> Result<bool>;
 
     /// The values of a field in the documents that meet a filter, with counts, most frequent first.
-    fn facets(&self, field: &str, filter: &Filter) -> Result<Vec<(String, u64)>>;
+    fn facets(&self, field: &str, filter: &Filter, visible: &Visible) -> Result<Vec<(String, u64)>>;
 
     /// One passage of a document that meets a filter.
-    fn any(&self, filter: &Filter) -> Result<Option<PassageId>>;
+    fn any(&self, filter: &Filter, visible: &Visible) -> Result<Option<PassageId>>;
 
     /// Every document with this value of a field.
-    fn documents_with(&self, field: &str, value: &str) -> Result<Vec<DatedDocument>>;
+    fn documents_with(&self, field: &str, value: &str, visible: &Visible) -> Result<Vec<DatedDocument>>;
 
-    /// Every dated document, in order.
+    /// Every dated document, visible or not, in order.
     fn timeline(&self, timeline: Timeline) -> Result<Vec<TimelineEntry>>;
 
     /// Up to `most` keys before `key` (nearest first) or after it.
-    fn keys_beside(&self, key: &str, before: bool, most: usize) -> Result<Vec<String>>;
+    fn keys_beside(&self, key: &str, before: bool, most: usize, visible: &Visible) -> Result<Vec<String>>;
 
     /// Each distinct content hash with one of its passages.
     fn contents(&self) -> Result<Vec<(u64, PassageId)>>;

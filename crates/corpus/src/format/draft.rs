@@ -44,7 +44,7 @@ impl Draft {
         let url = text_of("url").and_then(web_address);
         let dates: &[&str] = if self.is_row { &["date"] } else { &["date", "created", "published", "updated"] };
         let date = dates.iter().find_map(|name| text_of(name).and_then(date));
-        Ok(Record { key, title, text, date, url, fields })
+        Ok(Record { key, title, text, date, url, fields, ..Record::default() })
     }
 
     /// A row may have only a title.

@@ -6,6 +6,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use tribune_core::JsonObject;
 
+use super::READERS;
+
 /// `speaker = "MP"`: the files call the speaker `MP`. A dot leads into a nested value.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
@@ -21,6 +23,13 @@ impl FieldMap {
     /// The files' name for `name`; `None` if it is not mapped.
     pub fn theirs(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
+    }
+
+    /// Whether a text contains the name of the field with the readers.
+    pub(super) fn mention_readers(&self, text: &str) -> bool {
+        let theirs = self.theirs(READERS).and_then(|name| name.rsplit('.').next());
+        let text = text.to_lowercase();
+        [Some(READERS), theirs].into_iter().flatten().any(|name| text.contains(&name.to_lowercase()))
     }
 
     /// Renames mapped fields. An existing field of that name is kept as `…_as_given`.

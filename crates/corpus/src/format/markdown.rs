@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use tribune_core::JsonObject;
 
-use super::{Draft, Input, Sink, Stop};
+use super::{Draft, Input, READERS, Sink, Stop};
 
 /// One document per file, with or without front matter.
 pub(super) fn read(input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
@@ -21,7 +21,12 @@ pub(super) fn read(input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
         }
         Err(Broken { line, problem }) => {
             let at = line.map_or_else(String::new, |line| format!(" in line {line}"));
-            let whole = with_fields(input.relative, &text, JsonObject::new());
+            let mut whole = with_fields(input.relative, &text, JsonObject::new());
+            // Front matter that limits the readers must not open the document because of a typo in another line.
+            let head = front_matter(&text).map_or(&*text, |(yaml, _)| yaml);
+            if input.reading.fields.mention_readers(head) {
+                whole.fields.insert(READERS.to_owned(), Value::Null);
+            }
             input.give(None, whole, vec![problem + &at], sink)
         }
     }

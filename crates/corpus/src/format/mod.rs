@@ -16,10 +16,15 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use tribune_core::{JsonObject, Readers};
+
 pub use draft::{Draft, take_id, take_text, title_from_text, web_address};
 pub use fields::{FieldMap, as_given};
 pub(crate) use markdown::sections;
 pub use record::{Contents, Fault, Markup, Record, Sink, Stop};
+
+/// The field that says who may see a document.
+const READERS: &str = "readers";
 
 /// The warning about a file in Windows-1252.
 const WAS_WINDOWS_1252: &str = "is not UTF-8 and was read as Windows-1252; if accents or quotation marks look wrong, convert it with `iconv -t UTF-8`";
@@ -191,8 +196,10 @@ impl Input<'_> {
         sink: &mut dyn Sink,
     ) -> Result<(), Stop> {
         self.reading.fields.apply(&mut draft.fields);
+        let readers = take_readers(&mut draft.fields, &mut warnings);
         match self.reading.rules.record(draft, &self.reading.fields) {
-            Ok((record, more)) => {
+            Ok((mut record, more)) => {
+                record.readers = readers;
                 warnings.extend(more);
                 sink.record(line, record, warnings)
             }
@@ -224,6 +231,20 @@ impl Input<'_> {
             }
         }
     }
+}
+
+/// Takes the readers of a document out of its fields. A list that cannot be read names nobody.
+fn take_readers(fields: &mut JsonObject, warnings: &mut Vec<String>) -> Readers {
+    let mut readers = Readers::default();
+    let names: Vec<String> = fields.keys().filter(|name| name.eq_ignore_ascii_case(READERS)).cloned().collect();
+    for written in names.iter().filter_map(|name| fields.shift_remove(name)) {
+        let own = serde_json::from_value(written).unwrap_or_else(|problem| {
+            warnings.push(format!("`readers`: {problem}; only the operator sees the document until this is corrected"));
+            Readers::nobody()
+        });
+        readers = readers.narrowed(&own);
+    }
+    readers
 }
 
 fn read_bytes(path: &Path, max_bytes: u64) -> Result<Vec<u8>, String> {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
-use tribune_core::{JsonObject, escape_controls};
+use tribune_core::{JsonObject, Readers, escape_controls};
 
 /// One item from a provider, before it is indexed.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -17,6 +17,8 @@ pub struct Record {
     pub url: Option<String>,
     /// All other fields, under their own names.
     pub fields: JsonObject,
+    /// Who may see it, of those who may see its source and its folder.
+    pub readers: Readers,
 }
 
 /// A problem with a file or a record.

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::Value;
 use tribune_core::JsonObject;
 
-use super::{Draft, Input, Sink, Stop, WAS_WINDOWS_1252, too_large, windows_1252};
+use super::{Draft, Input, READERS, Sink, Stop, WAS_WINDOWS_1252, too_large, windows_1252};
 
 pub(super) fn read_jsonl(input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
     let Some(file) = open(input, sink) else {
@@ -197,7 +197,7 @@ fn column_names(header: &csv::ByteRecord) -> Vec<String> {
             let name = name.trim_start_matches('\u{feff}').trim();
             let lower = name.to_ascii_lowercase();
             match lower.as_str() {
-                "id" | "_id" | "title" | "text" | "date" | "url" => lower,
+                "id" | "_id" | "title" | "text" | "date" | "url" | READERS => lower,
                 _ => name.to_owned(),
             }
         })
@@ -224,6 +224,10 @@ fn cells(
         if !cell.is_empty() || name == "text" {
             fields.insert(name.clone(), Value::from(cell));
         }
+    }
+    // A row that ends too early does not say who may see it.
+    if names.iter().skip(row.len()).any(|name| input.reading.fields.mention_readers(name)) {
+        fields.insert(READERS.to_owned(), Value::Null);
     }
     if was_windows_1252 {
         warnings.push(WAS_WINDOWS_1252.to_owned());

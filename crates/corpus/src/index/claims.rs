@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use jiff::civil::Date;
 use serde_json::Value as Json;
-use tribune_core::JsonObject;
+use tribune_core::{JsonObject, Readers};
 
 use crate::collection::Transcripts;
 use crate::engine::{Changes, EngineError, IndexedDocument, Lookup};
@@ -20,6 +20,8 @@ pub(crate) struct Holder {
     pub(crate) key: String,
     pub(crate) file: Arc<str>,
     date: Option<Date>,
+    /// Hash of its readers.
+    readers: u64,
     /// In a transcript, the same text is a duplicate only if another file has it for the same occasion.
     occasion: Option<u64>,
     is_transcript: bool,
@@ -40,8 +42,12 @@ pub(crate) fn with_content_hash(record: &mut Record) -> String {
 }
 
 impl Holder {
-    /// Whether only one of two documents with the same text is indexed.
+    /// Whether only one of two documents with the same text is indexed. With other readers both are: one must not be
+    /// missing because of another that its readers may not see.
     fn is_rival_of(&self, other: &Self) -> bool {
+        if self.readers != other.readers {
+            return false;
+        }
         if !self.is_transcript && !other.is_transcript {
             return true;
         }
@@ -119,16 +125,25 @@ impl Claims {
     }
 
     fn published_holder(&self, held: &IndexedDocument) -> Holder {
-        self.holder(&held.key, &Arc::from(held.file.as_str()), held.date, held.fields.as_ref())
+        let file = Arc::from(held.file.as_str());
+        self.holder(&held.key, &file, held.date, &held.readers, held.fields.as_ref())
     }
 
     /// `fields` is `None` if they are not known.
-    pub(crate) fn holder(&self, key: &str, file: &Arc<str>, date: Option<Date>, fields: Option<&JsonObject>) -> Holder {
+    pub(crate) fn holder(
+        &self,
+        key: &str,
+        file: &Arc<str>,
+        date: Option<Date>,
+        readers: &Readers,
+        fields: Option<&JsonObject>,
+    ) -> Holder {
         let transcript = self.transcripts.filter(|transcripts| transcripts.includes(file));
         Holder {
             key: key.to_owned(),
             file: file.clone(),
             date,
+            readers: hash::stable(&readers.to_string()),
             occasion: transcript.zip(fields).map(|(transcripts, fields)| transcripts.occasion_of(fields)),
             is_transcript: transcript.is_some(),
         }

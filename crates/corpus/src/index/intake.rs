@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use tribune_core::DocumentId;
+use tribune_core::{DocumentId, Readers};
 
 use super::claims::{Claims, Holder, with_content_hash};
 use super::{IndexProgress, IndexReport};
@@ -14,7 +14,7 @@ use crate::format::{Fault, Markup, Record, Sink, Stop};
 use crate::hash;
 use crate::manifest::{FileEntry, Manifest};
 use crate::passage::passages;
-use crate::provider::{Item, Listing};
+use crate::provider::{Item, Listing, Unreachable};
 
 /// Faults stored and shown per file; the rest are counted.
 const MAX_FAULTS_PER_FILE: usize = 20;
@@ -38,8 +38,8 @@ impl Run<'_> {
         if read_otherwise && !old.files.is_empty() {
             tracing::info!(source = self.settings.name, "the reading rules have changed; reading everything again");
         }
-        for fault in found.unreachable {
-            keep_unreachable(old, &mut new, fault);
+        for unreachable in found.unreachable {
+            keep_unreachable(old, &mut new, unreachable);
         }
         for fault in found.excluded {
             new.files.insert(fault.file.clone(), FileEntry::unread(fault));
@@ -47,11 +47,20 @@ impl Run<'_> {
         let mut changed = Vec::new();
         for item in found.items {
             match old.files.get(&item.key) {
-                Some(entry) if entry.fingerprint == item.fingerprint && !entry.entangled && !read_otherwise => {
+                Some(entry)
+                    if entry.fingerprint == item.fingerprint
+                        && entry.readers == item.readers.to_string()
+                        && !entry.entangled
+                        && !read_otherwise =>
+                {
                     report.files_unchanged += 1;
                     new.files.insert(item.key, entry.clone());
                 }
-                Some(entry) if let Err(problem) = self.settings.provider.check(&item.key) => {
+                // Earlier contents do not stay if fewer may see them now.
+                Some(entry)
+                    if let Err(problem) = self.settings.provider.check(&item.key)
+                        && Readers::read(&entry.readers).keep_to(&item.readers) =>
+                {
                     let entry = kept(entry, &item.key, &problem);
                     new.files.insert(item.key, entry);
                 }
@@ -59,7 +68,12 @@ impl Run<'_> {
             }
         }
         let read_again: HashSet<&str> = changed.iter().map(|item| item.key.as_str()).collect();
-        for (name, entry) in old.files.iter().filter(|(name, _)| !new.files.contains_key(*name)) {
+        // What is only named by a fault now has lost its records too.
+        let is_gone = |name: &str, entry: &FileEntry| match new.files.get(name) {
+            None => true,
+            Some(now) => now.documents == 0 && entry.documents > 0,
+        };
+        for (name, entry) in old.files.iter().filter(|(name, entry)| is_gone(name, entry)) {
             self.changes.remove(name);
             report.files_removed += u64::from(entry.documents > 0 && !read_again.contains(name.as_str()));
         }
@@ -87,10 +101,15 @@ impl Run<'_> {
         let mut intake = Intake {
             run: self,
             file: Arc::from(item.key.as_str()),
+            readers: &item.readers,
             markup: provider.contents(&item.key).markup,
             claims,
             state,
-            entry: FileEntry { fingerprint: item.fingerprint.clone(), ..FileEntry::default() },
+            entry: FileEntry {
+                fingerprint: item.fingerprint.clone(),
+                readers: item.readers.to_string(),
+                ..FileEntry::default()
+            },
             failure: None,
         };
         // Only the intake stops a reading: when it is cancelled, or after a failure.
@@ -99,11 +118,14 @@ impl Run<'_> {
     }
 }
 
-/// A key that cannot be read now may still exist: its entries stay, and every run tries again.
-fn keep_unreachable(old: &Manifest, new: &mut Manifest, fault: Fault) {
+/// A key that cannot be read now may still exist: its entries stay unless fewer may see them now, and every run tries
+/// again.
+fn keep_unreachable(old: &Manifest, new: &mut Manifest, unreachable: Unreachable) {
+    let Unreachable { fault, readers } = unreachable;
     let below = format!("{}/", fault.file);
     for (name, entry) in &old.files {
-        if *name == fault.file || name.starts_with(&below) {
+        let is_below = *name == fault.file || name.starts_with(&below);
+        if is_below && Readers::read(&entry.readers).keep_to(&readers) {
             new.files.insert(name.clone(), kept(entry, name, &fault.problem));
         }
     }
@@ -132,6 +154,8 @@ fn kept(entry: &FileEntry, name: &str, problem: &str) -> FileEntry {
 struct Intake<'a, 'r> {
     run: &'a mut Run<'r>,
     file: Arc<str>,
+    /// Who may see the file.
+    readers: &'a Readers,
     markup: Markup,
     claims: &'a mut Claims,
     state: &'a mut IndexProgress,
@@ -166,20 +190,8 @@ impl Intake<'_, '_> {
 
     fn count(&mut self, record: &Record) {
         self.entry.documents += 1;
-        if let Some(date) = record.date {
-            let entry = &mut self.entry;
-            entry.first_date = Some(entry.first_date.map_or(date, |first| first.min(date)));
-            entry.last_date = Some(entry.last_date.map_or(date, |last| last.max(date)));
-        }
-        for name in record.fields.keys() {
-            *self.entry.fields.entry(name.clone()).or_default() += 1;
-        }
-        for name in self.run.settings.collection.counted_fields {
-            if let Some(value) = record.fields.get(*name).and_then(|value| value.as_str()) {
-                let values = self.entry.values.entry((*name).to_owned()).or_default();
-                *values.entry(value.to_owned()).or_default() += 1;
-            }
-        }
+        let held = self.entry.held.entry(record.readers.to_string()).or_default();
+        held.count(record, self.run.settings.collection.counted_fields);
         self.state.documents += 1;
         if self.entry.documents.is_multiple_of(DOCUMENTS_BETWEEN_REPORTS) {
             (self.run.progress)(*self.state);
@@ -192,10 +204,12 @@ impl Intake<'_, '_> {
             self.fault(line, true, format!("its id cannot be used: {problem}"));
             return Ok(());
         }
+        record.readers = record.readers.narrowed(self.readers);
         let mut claimed = None;
         if settings.collection.duplicates != Duplicates::Keep {
             let hash = with_content_hash(&mut record);
-            let holder = self.claims.holder(&record.key, &self.file, record.date, Some(&record.fields));
+            let holder =
+                self.claims.holder(&record.key, &self.file, record.date, &record.readers, Some(&record.fields));
             if let Some(rival) = self.claims.rival(&holder, &hash, self.run.changes)? {
                 self.report_duplicate(&rival, line);
                 return Ok(());

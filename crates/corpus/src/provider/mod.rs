@@ -6,6 +6,7 @@
 mod folder;
 
 use async_trait::async_trait;
+use tribune_core::Readers;
 
 pub use folder::{Folder, Limits};
 
@@ -51,6 +52,11 @@ pub trait Provider: Send + Sync {
         None
     }
 
+    /// Finds what the operator should correct, such as an unreadable list of readers, without connecting to anything.
+    fn mistakes(&self) -> Vec<Fault> {
+        Vec::new()
+    }
+
     /// What cannot be read now, for the source's status.
     fn degraded(&self) -> Option<String> {
         None
@@ -61,9 +67,16 @@ pub trait Provider: Send + Sync {
 pub struct Listing {
     pub items: Vec<Item>,
     /// Keys, or prefixes of keys before a `/`, that cannot be listed now: their indexed records stay.
-    pub unreachable: Vec<Fault>,
-    /// Items that are excluded on purpose.
+    pub unreachable: Vec<Unreachable>,
+    /// Items that are excluded on purpose, and what is wrong with the listing itself.
     pub excluded: Vec<Fault>,
+}
+
+#[derive(Debug)]
+pub struct Unreachable {
+    pub fault: Fault,
+    /// Records that others may see too do not stay.
+    pub readers: Readers,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,6 +86,8 @@ pub struct Item {
     pub fingerprint: String,
     /// The approximate size.
     pub bytes: u64,
+    /// Who may see its records. Each record can narrow them.
+    pub readers: Readers,
 }
 
 #[derive(Debug, thiserror::Error)]

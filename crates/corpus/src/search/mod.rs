@@ -78,7 +78,7 @@ impl Snapshot {
 
     /// The documents most similar to `key`, best first; `None` if there is no such document.
     pub fn related(&self, key: &str, limit: usize) -> Result<Option<Vec<Hit>>> {
-        let Some(document) = self.version.document(key)? else {
+        let Some(document) = self.stored(key)? else {
             return Ok(None);
         };
         let centroid = match self.version.ranks_by_vector() {
@@ -87,14 +87,15 @@ impl Snapshot {
         };
         let found = match centroid {
             Some(centroid) => {
-                let ranking = Ranking { clauses: &[], filter: &Filter::default(), depth: limit + 1 };
+                let (filter, visible) = (&Filter::default(), self.visible());
+                let ranking = Ranking { clauses: &[], filter, visible, depth: limit + 1 };
                 let mut legs = self.version.rank(&ranking, &[Leg::Vector(&centroid)])?;
                 legs.pop().unwrap_or_default()
             }
             None => {
                 let text = &document.text[..document.text.floor_char_boundary(MAX_COMPARED_BYTES)];
                 let text = format!("{}\n{text}", document.title);
-                relative(self.version.similar(&text, limit + 1)?)
+                relative(self.version.similar(&text, self.visible(), limit + 1)?)
             }
         };
         let itself = hash::stable(key);
@@ -118,7 +119,7 @@ impl Snapshot {
             Legs::Both | Legs::Meaning if self.version.ranks_by_vector() => self.vector(meaning),
             _ => None,
         };
-        let ranking = |depth| Ranking { clauses, filter: ask.filter, depth };
+        let ranking = |depth| Ranking { clauses, filter: ask.filter, visible: self.visible(), depth };
         let Some(vector) = vector else {
             let mut legs = self.version.rank(&ranking(ask.limit), &[Leg::Words])?;
             return Ok((relative(legs.pop().unwrap_or_default()), None));

@@ -7,7 +7,8 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 use tribune_core::{
-    CallContext, Document, DocumentId, Error, Hit, JsonObject, Query, Result, Source, SourceFacts, SourceStatus, Tool,
+    CallContext, Document, DocumentId, Error, Hit, JsonObject, Query, Readers, Result, Source, SourceFacts,
+    SourceStatus, Tool,
 };
 use tribune_embed::Embedder;
 use tribune_page::View;
@@ -15,15 +16,23 @@ use tribune_page::View;
 use super::follow::{follow, log, publish_commits};
 use super::{DocumentsSource, Upkeep};
 use crate::engine::{self, EngineError};
-use crate::manifest::Manifest;
+use crate::manifest::field_names;
 use crate::query::Filter;
 use crate::search::{Legs, SearchRequest};
 use crate::snapshot::Snapshot;
 
 impl DocumentsSource {
     /// Documents that match a query and meet conditions, best first, each with its fields.
-    pub async fn find(&self, text: &str, limit: usize, filter: Filter) -> Result<Vec<(Hit, JsonObject)>> {
-        let snapshot = self.published()?;
+    pub async fn find(
+        &self,
+        text: &str,
+        limit: usize,
+        filter: Filter,
+        cx: &CallContext,
+    ) -> Result<Vec<(Hit, JsonObject)>> {
+        let Some(snapshot) = self.seen_by(cx)? else {
+            return Ok(Vec::new());
+        };
         let text = text.to_owned();
         let find = move || {
             let ask = SearchRequest { text: &text, limit, filter: &filter, legs: Legs::Both };
@@ -38,7 +47,7 @@ impl DocumentsSource {
     }
 
     /// Reads something about a document of this source, on the pool.
-    async fn read_document<T, F>(&self, id: &DocumentId, read: F) -> Result<Option<T>>
+    async fn read_document<T, F>(&self, id: &DocumentId, cx: &CallContext, read: F) -> Result<Option<T>>
     where
         T: Send + 'static,
         F: FnOnce(&Snapshot, &str) -> engine::Result<Option<T>> + Send + 'static,
@@ -46,8 +55,10 @@ impl DocumentsSource {
         if !self.owns(id.scheme()) {
             return Ok(None);
         }
+        let Some(snapshot) = self.seen_by(cx)? else {
+            return Ok(None);
+        };
         let key = id.key().to_owned();
-        let snapshot = self.published()?;
         let unreadable = |e| Error::internal("the index could not be read").caused_by(e);
         self.pool.run(move || read(&snapshot, &key).map_err(unreadable)).await
     }
@@ -78,8 +89,14 @@ impl Source for DocumentsSource {
         &self.settings.name
     }
 
+    fn readers(&self) -> &Readers {
+        &self.settings.readers
+    }
+
     async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>> {
-        let snapshot = self.published()?;
+        let Some(snapshot) = self.seen_by(cx)? else {
+            return Ok(Arc::default());
+        };
         if let Some(hits) = snapshot.cached(&query.text, query.limit) {
             return Ok(hits);
         }
@@ -97,17 +114,17 @@ impl Source for DocumentsSource {
         self.run_search(search).await
     }
 
-    async fn fetch(&self, id: &DocumentId, _cx: &CallContext) -> Result<Option<Document>> {
-        self.read_document(id, Snapshot::fetch).await
+    async fn fetch(&self, id: &DocumentId, cx: &CallContext) -> Result<Option<Document>> {
+        self.read_document(id, cx, Snapshot::fetch).await
     }
 
-    async fn related(&self, id: &DocumentId, limit: usize, _cx: &CallContext) -> Result<Option<Arc<[Hit]>>> {
+    async fn related(&self, id: &DocumentId, limit: usize, cx: &CallContext) -> Result<Option<Arc<[Hit]>>> {
         let related = move |snapshot: &Snapshot, key: &str| snapshot.related(key, limit);
-        Ok(self.read_document(id, related).await?.map(Arc::from))
+        Ok(self.read_document(id, cx, related).await?.map(Arc::from))
     }
 
     /// Documents do not change under their ids, so there is no older state to show.
-    async fn view(&self, document: &Document, _cited: Option<Timestamp>, _cx: &CallContext) -> Result<Option<View>> {
+    async fn view(&self, document: &Document, _cited: Option<Timestamp>, cx: &CallContext) -> Result<Option<View>> {
         let features = self.features.clone();
         let view = move |snapshot: &Snapshot, key: &str| {
             let Some((document, reading)) = snapshot.page(key)? else {
@@ -116,7 +133,7 @@ impl Source for DocumentsSource {
             let reading = features.page(reading, &document, snapshot)?;
             Ok(Some(View::Reading(Box::new(reading))))
         };
-        self.read_document(&document.id, view).await
+        self.read_document(&document.id, cx, view).await
     }
 
     fn tools(self: Arc<Self>) -> Vec<Arc<dyn Tool>> {
@@ -132,18 +149,20 @@ impl Source for DocumentsSource {
     }
 
     fn facts(&self) -> SourceFacts {
-        let snapshot = self.current.load();
-        let manifest = snapshot.as_deref().map(Snapshot::manifest);
+        let is_indexed = self.current.load().is_some();
+        // A source of public documents that has none yet says so; one with readers says nothing.
+        let is_counted = is_indexed && self.settings.readers.is_everybody();
+        let public = self.public().unwrap_or_default();
         SourceFacts {
             name: self.settings.name.clone(),
             title: self.settings.title.clone(),
             description: self.settings.description.clone(),
             noun: self.settings.collection.noun.clone(),
-            documents: manifest.map(Manifest::documents),
-            dates: manifest.and_then(Manifest::dates),
+            documents: is_counted.then_some(public.documents),
+            dates: public.dates(),
             example_id: None,
             live: false,
-            fields: manifest.map(Manifest::fields).unwrap_or_default(),
+            fields: field_names(std::iter::once(&public)),
         }
     }
 

@@ -8,7 +8,7 @@ use tribune_page::Neighbour;
 
 use super::words;
 use crate::collection::Timeline;
-use crate::engine::{DatedDocument, Result, StoredDocument, days};
+use crate::engine::{DatedDocument, Result, StoredDocument, TimelineEntry, days};
 use crate::format::Contents;
 use crate::hash;
 use crate::snapshot::Snapshot;
@@ -50,7 +50,7 @@ impl Snapshot {
         // Of several authors, the first.
         let first = fields[field].as_array().and_then(|names| names.first()?.as_str());
         let name = first.unwrap_or(name);
-        let mut found = self.version.documents_with(field, name)?;
+        let mut found = self.version.documents_with(field, name, self.visible())?;
         found.retain(|found| found.document != hash::stable(key));
         found.sort_by_key(|found| (Reverse(found.day), found.passage));
         let others = self.shown(&found, false)?;
@@ -64,7 +64,7 @@ impl Snapshot {
         };
         let today = Some(days(moment.to_zoned(jiff::tz::TimeZone::UTC).date()));
         let itself = hash::stable(document.id.key());
-        let mut found = self.version.documents_with(field, value)?;
+        let mut found = self.version.documents_with(field, value, self.visible())?;
         found.retain(|found| found.document != itself && found.day == today);
         found.sort_by_key(|found| found.passage);
         self.shown(&found, true)
@@ -80,7 +80,7 @@ impl Snapshot {
     }
 
     fn neighbour(&self, key: &str, with_author: bool) -> Result<Option<Neighbour>> {
-        let Some(stored) = self.version.document(key)? else {
+        let Some(stored) = self.stored(key)? else {
             return Ok(None);
         };
         let speaker = stored.fields.get("speaker").filter(|_| with_author);
@@ -99,7 +99,7 @@ impl Snapshot {
             for distance in 1..=MAX_ROWS as i64 {
                 let key = number.checked_add_signed(step * distance).map(|number| format!("{file}#{number}"));
                 if let Some(key) = key
-                    && self.version.holds(&key)?
+                    && self.holds(&key)?
                 {
                     return Ok(Some(key));
                 }
@@ -123,11 +123,21 @@ impl Snapshot {
             return Ok((None, None));
         };
         let series = entries[position].series;
-        let key_at = |position: Option<usize>| {
-            let entry = position.and_then(|position| entries.get(position)).filter(|entry| entry.series == series);
-            entry.map(|entry| self.version.passage(entry.passage).map(|passage| passage.key)).transpose()
-        };
-        Ok((key_at(position.checked_sub(1))?, key_at(Some(position + 1))?))
+        let (before, after) = (entries[..position].iter().rev(), entries[position + 1..].iter());
+        Ok((self.first_visible(before, series)?, self.first_visible(after, series)?))
+    }
+
+    fn first_visible<'e>(
+        &self,
+        entries: impl Iterator<Item = &'e TimelineEntry>,
+        series: u16,
+    ) -> Result<Option<String>> {
+        for entry in entries.take_while(|entry| entry.series == series) {
+            if self.version.shows(entry.passage, self.visible())? {
+                return Ok(Some(self.version.passage(entry.passage)?.key));
+            }
+        }
+        Ok(None)
     }
 
     /// Rows with ids are ordered by id within their file, files by name within their folder.
@@ -137,7 +147,7 @@ impl Snapshot {
         }
         let most = if has_rows { MAX_ROWS } else { MAX_FILES };
         let nearest = |is_before: bool| -> Result<Option<String>> {
-            for other in self.version.keys_beside(key, is_before, most)? {
+            for other in self.version.keys_beside(key, is_before, most, self.visible())? {
                 // A row's neighbours are in the same file, a file's in the same folder.
                 if !has_rows && folder(&other) != folder(key) {
                     continue;

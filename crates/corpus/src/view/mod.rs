@@ -19,7 +19,7 @@ const SHOWN_ELSEWHERE: [&str; 7] = ["speaker", "author", "authors", "date", "tit
 impl Snapshot {
     /// A document and its page; `None` if it no longer exists.
     pub(crate) fn page(&self, key: &str) -> Result<Option<(Document, Reading)>> {
-        let Some(stored) = self.version.document(key)? else {
+        let Some(stored) = self.stored(key)? else {
             return Ok(None);
         };
         let contents = self.settings.provider.contents(&stored.file);

@@ -62,6 +62,7 @@ fn source(root: &Path) -> DocumentsSource {
         name: "docs".to_owned(),
         title: "Docs".to_owned(),
         description: None,
+        readers: tribune_core::Readers::default(),
         provider: Arc::new(Folder::new(root.join("docs"), Reading::default(), Limits::default())),
         collection: Collection::default(),
         index_dir: root.join("index"),
@@ -209,7 +210,7 @@ async fn bad_files_are_reported_and_others_served() {
 async fn a_broken_index_is_made_again() {
     let corpus = Corpus::new(&[("a.md", "alpha")]);
     corpus.update();
-    fs::write(corpus.dir.path().join("index/v2/meta.json"), "garbage").expect("write");
+    fs::write(corpus.dir.path().join("index/v3/meta.json"), "garbage").expect("write");
     assert_eq!(corpus.update().documents, 1);
     assert_eq!(corpus.ids("alpha").await, ["docs:a.md"]);
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use jiff::civil::{Date, date};
 use serde_json::json;
+use tribune_core::Readers;
 use tribune_corpus::engine::embedded::{Embedded, EnglishWords};
 use tribune_corpus::engine::{
     Candidate, Changes, DatedDocument, Engine, EngineError, Entry, IndexedDocument, Leg, Lookup, PassageId, Ranking,
-    Result, StoredDocument, StoredPassage, TimelineEntry, VectorWriter, Version, VersionMark,
+    Result, StoredDocument, StoredPassage, TimelineEntry, VectorWriter, Version, VersionMark, Visible,
 };
 use tribune_corpus::format::{Markup, Record};
 use tribune_corpus::manifest::{FileEntry, Manifest};
@@ -41,6 +42,8 @@ fn check(fixture: &dyn Fixture) {
     vectors_of_another_model_are_not_used(fixture);
     removed_files_are_gone(fixture);
     removing_all_files_leaves_an_empty_version(fixture);
+    unseen_documents_do_not_exist(fixture);
+    few_seen_documents_rank_like_all(fixture);
 }
 
 fn record(key: &str, text: &str, date: Date, party: &str) -> Record {
@@ -52,6 +55,7 @@ fn record(key: &str, text: &str, date: Date, party: &str) -> Record {
         date: Some(date),
         url: Some(format!("https://example.org/{key}")),
         fields: fields.as_object().cloned().expect("an object"),
+        readers: Readers::default(),
     }
 }
 
@@ -93,7 +97,7 @@ fn clauses(text: &str) -> Vec<Clause> {
 
 fn rank(version: &dyn Version, text: &str, filter: Filter, leg: Leg<'_>) -> Vec<String> {
     let clauses = clauses(text);
-    let ranking = Ranking { clauses: &clauses, filter: &filter, depth: 10 };
+    let ranking = Ranking { clauses: &clauses, filter: &filter, visible: &Visible::All, depth: 10 };
     let mut legs = version.rank(&ranking, &[leg]).expect("ranked");
     assert_eq!(legs.len(), 1, "one ranking for each leg");
     let found = legs.pop().expect("a ranking");
@@ -104,7 +108,7 @@ fn rank(version: &dyn Version, text: &str, filter: Filter, leg: Leg<'_>) -> Vec<
 /// The passage by which a document was found.
 fn best_passage(version: &dyn Version, text: &str, key: &str) -> String {
     let clauses = clauses(text);
-    let ranking = Ranking { clauses: &clauses, filter: &Filter::default(), depth: 10 };
+    let ranking = Ranking { clauses: &clauses, filter: &Filter::default(), visible: &Visible::All, depth: 10 };
     let legs = version.rank(&ranking, &[Leg::Words]).expect("ranked");
     let mut passages = legs[0].iter().map(|found| version.passage(found.passage).expect("a passage"));
     passages.find(|passage| passage.key == key).expect("found").text
@@ -151,8 +155,8 @@ fn dropped_changes_leave_no_trace(fixture: &dyn Fixture) {
     drop(changes);
     assert_eq!(engine.published(), before);
     let version = published(fixture);
-    assert!(version.document("a").expect("read").is_some());
-    assert!(version.document("z").expect("read").is_none());
+    assert!(version.document("a", &Visible::All).expect("read").is_some());
+    assert!(version.document("z", &Visible::All).expect("read").is_none());
 }
 
 fn one_writer_at_a_time(fixture: &dyn Fixture) {
@@ -166,23 +170,23 @@ fn one_writer_at_a_time(fixture: &dyn Fixture) {
 fn documents_and_passages_come_back_as_added(fixture: &dyn Fixture) {
     let version = published(fixture);
     for (file, record) in records() {
-        let stored = version.document(&record.key).expect("read").expect("held");
+        let stored = version.document(&record.key, &Visible::All).expect("read").expect("held");
         assert_eq!((stored.file.as_str(), &stored.title), (file, &record.title));
         assert_eq!((&stored.text, &stored.url, stored.date), (&record.text, &record.url, record.date));
         assert_eq!(stored.fields, record.fields);
-        assert!(version.holds(&record.key).expect("read"));
+        assert!(version.holds(&record.key, &Visible::All).expect("read"));
         for range in stored.passages {
             assert!(stored.text.get(range).is_some());
         }
     }
-    assert!(version.document("never").expect("read").is_none());
-    assert!(!version.holds("never").expect("read"));
+    assert!(version.document("never", &Visible::All).expect("read").is_none());
+    assert!(!version.holds("never", &Visible::All).expect("read"));
     let contents = version.contents().expect("read");
     assert!(contents.len() >= 4, "the long document has several passages");
     for (_, passage) in contents {
         let stored = version.passage(passage).expect("a passage");
         assert!(stored.ordinal < stored.count);
-        assert!(version.document(&stored.key).expect("read").expect("held").text.contains(&stored.text));
+        assert!(version.document(&stored.key, &Visible::All).expect("read").expect("held").text.contains(&stored.text));
     }
 }
 
@@ -194,7 +198,7 @@ fn words_rank_documents_by_their_best_passage(fixture: &dyn Fixture) {
     assert_eq!(rank(&*version, "walrus -carpenter", Filter::default(), Leg::Words), ["c"]);
     assert!(rank(&*version, "zeppelin", Filter::default(), Leg::Words).is_empty());
     assert!(rank(&*version, "", Filter::default(), Leg::Words).is_empty());
-    let similar = version.similar("a walrus and a carpenter", 10).expect("ranked");
+    let similar = version.similar("a walrus and a carpenter", &Visible::All, 10).expect("ranked");
     assert_eq!(keys(&*version, similar)[0], "a");
     let mut words = version.words();
     assert_eq!(stems("Walruses", &mut *words), stems("walrus", &mut *words));
@@ -217,18 +221,18 @@ fn filters_restrict_every_leg(fixture: &dyn Fixture) {
     let mut both = party("greens");
     both.0.push(Condition::Days { from: None, until: Some(date(2024, 5, 2)) });
     assert!(rank(&*version, "walrus", both, Leg::Words).is_empty(), "all conditions hold");
-    let any = version.any(&party("GREENS")).expect("read").expect("one");
+    let any = version.any(&party("GREENS"), &Visible::All).expect("read").expect("one");
     assert_eq!(version.passage(any).expect("a passage").key, "c");
-    assert!(version.any(&party("Teal")).expect("read").is_none());
+    assert!(version.any(&party("Teal"), &Visible::All).expect("read").is_none());
 }
 
 fn facets_count_documents(fixture: &dyn Fixture) {
     let version = published(fixture);
-    let count = |filter: &Filter| version.facets("party", filter).expect("counted");
+    let count = |filter: &Filter| version.facets("party", filter, &Visible::All).expect("counted");
     let all = [("Labor".to_owned(), 2), ("Greens".to_owned(), 1)];
     assert_eq!(count(&Filter::default()), all);
     assert_eq!(count(&party("Greens")), all[1..]);
-    assert!(version.facets("never", &Filter::default()).expect("counted").is_empty());
+    assert!(version.facets("never", &Filter::default(), &Visible::All).expect("counted").is_empty());
 }
 
 fn holders_are_found_by_key_and_value(fixture: &dyn Fixture) {
@@ -245,10 +249,10 @@ fn holders_are_found_by_key_and_value(fixture: &dyn Fixture) {
 
 fn keys_and_dates_are_in_order(fixture: &dyn Fixture) {
     let version = published(fixture);
-    assert_eq!(version.keys_beside("b", false, 5).expect("read"), ["c"]);
-    assert_eq!(version.keys_beside("c", true, 5).expect("read"), ["b", "a"]);
-    assert_eq!(version.keys_beside("c", true, 1).expect("read"), ["b"]);
-    let with = version.documents_with("party", "Labor").expect("read");
+    assert_eq!(version.keys_beside("b", false, 5, &Visible::All).expect("read"), ["c"]);
+    assert_eq!(version.keys_beside("c", true, 5, &Visible::All).expect("read"), ["b", "a"]);
+    assert_eq!(version.keys_beside("c", true, 1, &Visible::All).expect("read"), ["b"]);
+    let with = version.documents_with("party", "Labor", &Visible::All).expect("read");
     assert_eq!(with.len(), 2);
     let timeline = Timeline { series: Some("party"), page: Some("page") };
     let places = version.timeline(timeline).expect("read");
@@ -310,19 +314,19 @@ fn removed_files_are_gone(fixture: &dyn Fixture) {
     add(&mut *changes, "a.md", &record("d", "A walrus again.", date(2024, 5, 4), "Labor"));
     changes.commit(&manifest(&["a.md", "b.md"])).expect("committed");
     let version = published(fixture);
-    assert!(version.document("a").expect("read").is_none());
+    assert!(version.document("a", &Visible::All).expect("read").is_none());
     assert_eq!(rank(&*version, "again", Filter::default(), Leg::Words), ["d"]);
     let mut walruses = rank(&*version, "walrus", Filter::default(), Leg::Words);
     walruses.sort();
     assert_eq!(walruses, ["c", "d"]);
     assert_eq!(rank(&*version, "", Filter::default(), Leg::Vector(&[1.0, 0.0])), ["c"]);
-    let mut parties = version.facets("party", &Filter::default()).expect("counted");
+    let mut parties = version.facets("party", &Filter::default(), &Visible::All).expect("counted");
     parties.sort();
     assert_eq!(parties, [("Greens".to_owned(), 1), ("Labor".to_owned(), 1)]);
-    assert_eq!(version.documents_with("party", "Labor").expect("read").len(), 1);
-    assert!(!version.holds("b").expect("read"));
-    assert!(!version.holds("z").expect("read"), "a dropped change stays dropped");
-    assert!(before.document("a").expect("read").is_some(), "a version does not change");
+    assert_eq!(version.documents_with("party", "Labor", &Visible::All).expect("read").len(), 1);
+    assert!(!version.holds("b", &Visible::All).expect("read"));
+    assert!(!version.holds("z", &Visible::All).expect("read"), "a dropped change stays dropped");
+    assert!(before.document("a", &Visible::All).expect("read").is_some(), "a version does not change");
 }
 
 fn removing_all_files_leaves_an_empty_version(fixture: &dyn Fixture) {
@@ -334,8 +338,105 @@ fn removing_all_files_leaves_an_empty_version(fixture: &dyn Fixture) {
     assert_eq!(*version.manifest(), manifest(&[]));
     assert!(rank(&*version, "walrus", Filter::default(), Leg::Words).is_empty());
     assert!(version.contents().expect("read").is_empty());
-    assert!(version.facets("party", &Filter::default()).expect("counted").is_empty());
-    assert!(!version.holds("c").expect("read"));
+    assert!(version.facets("party", &Filter::default(), &Visible::All).expect("counted").is_empty());
+    assert!(!version.holds("c", &Visible::All).expect("read"));
+}
+
+/// Who may see a document, as it stands in an index.
+fn only(readers: &[&str]) -> Visible {
+    Visible::Only(readers.iter().map(|readers| (*readers).to_owned()).collect())
+}
+
+/// By words and by a vector.
+fn rank_seen(version: &dyn Version, text: &str, visible: &Visible, depth: usize) -> [Vec<String>; 2] {
+    let clauses = clauses(text);
+    let ranking = Ranking { clauses: &clauses, filter: &Filter::default(), visible, depth };
+    let legs = version.rank(&ranking, &[Leg::Words, Leg::Vector(&[0.0, 1.0])]).expect("ranked");
+    let legs: Vec<Vec<String>> = legs.into_iter().map(|found| keys(version, found)).collect();
+    legs.try_into().expect("two legs")
+}
+
+/// Documents `m00` and so on, each by its readers, with vectors.
+fn publish_with_readers(fixture: &dyn Fixture, readers: &[&str]) -> Arc<dyn Version> {
+    let engine = fixture.engine();
+    let mut changes = engine.begin(0).expect("begun");
+    changes.remove("m.jsonl");
+    for (number, readers) in readers.iter().enumerate() {
+        let text = format!("Minutes {number} of the board{}.", " walrus".repeat(readers.len() - number % 3));
+        let mut record = record(&format!("m{number:02}"), &text, date(2024, 6, 1), readers);
+        record.readers = Readers::read(readers);
+        add(&mut *changes, "m.jsonl", &record);
+    }
+    changes.commit(&manifest(&["m.jsonl"])).expect("committed");
+    let version = published(fixture);
+    let mut writer = engine.vectors().expect("opened").expect("there is a model");
+    let vectors: Vec<(u64, Vec<f32>)> =
+        version.contents().expect("read").into_iter().map(|(content, _)| (content, vec![0.0, 1.0])).collect();
+    writer.add(&vectors).expect("added");
+    writer.publish().expect("published");
+    drop(writer);
+    published(fixture)
+}
+
+fn unseen_documents_do_not_exist(fixture: &dyn Fixture) {
+    let (board, ann) = ("group:board", "group:board&user:ann");
+    let version = publish_with_readers(fixture, &[board, "everybody", ann, board, "everybody", "nobody"]);
+    let everybody = only(&["everybody"]);
+    for (visible, seen) in [
+        (Visible::All, vec!["m00", "m01", "m02", "m03", "m04", "m05"]),
+        (everybody.clone(), vec!["m01", "m04"]),
+        (only(&["everybody", board]), vec!["m00", "m01", "m03", "m04"]),
+        (only(&["everybody", board, ann]), vec!["m00", "m01", "m02", "m03", "m04"]),
+        (only(&["group:never"]), Vec::new()),
+        (only(&[]), Vec::new()),
+    ] {
+        for mut leg in rank_seen(&*version, "walrus", &visible, 10) {
+            leg.sort();
+            assert_eq!(leg, seen, "{visible:?}");
+        }
+        // Two documents rank although others would come first.
+        assert!(rank_seen(&*version, "walrus", &visible, 2).iter().all(|leg| leg.len() == seen.len().min(2)));
+        let mut similar = keys(&*version, version.similar("the walrus of the board", &visible, 10).expect("ranked"));
+        similar.sort();
+        assert_eq!(similar, seen);
+        for number in 0..6 {
+            let key = format!("m{number:02}");
+            let is_seen = seen.contains(&key.as_str());
+            assert_eq!(version.holds(&key, &visible).expect("read"), is_seen, "{key} {visible:?}");
+            assert_eq!(version.document(&key, &visible).expect("read").is_some(), is_seen);
+        }
+        for (_, passage) in version.contents().expect("read") {
+            let key = version.passage(passage).expect("a passage").key;
+            assert_eq!(version.shows(passage, &visible).expect("read"), seen.contains(&key.as_str()));
+        }
+        let beside = version.keys_beside("m", false, 9, &visible).expect("read");
+        assert_eq!(beside, seen);
+        let counted = version.facets("party", &Filter::default(), &visible).expect("counted");
+        assert_eq!(counted.iter().map(|(_, count)| *count).sum::<u64>(), seen.len() as u64);
+        let with = version.documents_with("party", board, &visible).expect("read");
+        assert_eq!(with.len(), seen.iter().filter(|key| ["m00", "m03"].contains(key)).count());
+        assert_eq!(version.any(&party("nobody"), &visible).expect("read").is_some(), seen.contains(&"m05"));
+    }
+    assert_eq!(version.keys_beside("m04", true, 1, &everybody).expect("read"), ["m01"]);
+    let changes = fixture.engine().begin(0).expect("begun");
+    let held = changes.holder(&Lookup::Key("m02"), &mut |_| true).expect("read").expect("held");
+    assert_eq!(held.readers, Readers::read(ann));
+}
+
+/// An engine may rank few visible documents in another way than many.
+fn few_seen_documents_rank_like_all(fixture: &dyn Fixture) {
+    let groups: Vec<String> = (0..300).map(|number| format!("group:g{}", number % 100)).collect();
+    let groups: Vec<&str> = groups.iter().map(String::as_str).collect();
+    let version = publish_with_readers(fixture, &groups);
+    let seen = only(&["group:g7"]);
+    for text in ["walrus board", "walrus", "walrus -never", "\"the board\" walrus", "party:x walrus minutes"] {
+        let [all, _] = rank_seen(&*version, text, &Visible::All, 300);
+        let [few, _] = rank_seen(&*version, text, &seen, 300);
+        let expected: Vec<String> =
+            all.into_iter().filter(|key| ["m07", "m107", "m207"].contains(&key.as_str())).collect();
+        assert_eq!(few, expected, "{text}");
+        assert_eq!(few.len(), 3, "{text}");
+    }
 }
 
 /// Never called: the suite brings its own vectors.

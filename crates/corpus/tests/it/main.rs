@@ -5,4 +5,5 @@
 mod documents;
 mod engine_contract;
 mod provider_contract;
+mod readers;
 mod vectors;

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
+use tribune_core::Readers;
 use tribune_corpus::format::{Fault, Record, Sink, Stop};
-use tribune_corpus::provider::{Item, Listing, ProviderError};
+use tribune_corpus::provider::{Item, Listing, ProviderError, Unreachable};
 use tribune_corpus::{Collection, DocumentsSource, Folder, IndexReport, Limits, Pool, Provider, Reading, Settings};
 
 mod suite;
@@ -33,6 +34,15 @@ impl Fixture for FolderFixture {
     fn remove(&self, key: &str) {
         fs::remove_file(self.dir.path().join(key)).expect("removed");
     }
+
+    fn restrict(&self, reader: Option<&str>) -> bool {
+        let rules = self.dir.path().join(".tribune.toml");
+        match reader {
+            Some(reader) => fs::write(rules, format!("readers = [\"{reader}\"]")).expect("written"),
+            None => fs::remove_file(rules).expect("removed"),
+        }
+        true
+    }
 }
 
 #[tokio::test]
@@ -53,6 +63,7 @@ fn missing_folder_is_an_error_and_not_empty() {
 struct Memory {
     items: Mutex<BTreeMap<String, (u64, String)>>,
     changes: Mutex<u64>,
+    readers: Mutex<Readers>,
     changed: Notify,
 }
 
@@ -77,6 +88,7 @@ impl Provider for Memory {
             key: key.clone(),
             fingerprint: change.to_string(),
             bytes: text.len() as u64,
+            readers: self.readers.lock().expect("a lock").clone(),
         });
         Ok(Listing { items: items.collect(), ..Listing::default() })
     }
@@ -108,10 +120,21 @@ impl Fixture for Arc<Memory> {
     fn remove(&self, key: &str) {
         self.change(|items, _| drop(items.remove(key)));
     }
+
+    fn restrict(&self, reader: Option<&str>) -> bool {
+        *self.readers.lock().expect("a lock") = Readers::read(reader.unwrap_or("everybody"));
+        self.changed.notify_one();
+        true
+    }
 }
 
 fn memory() -> Arc<Memory> {
-    let memory = Memory { items: Mutex::default(), changes: Mutex::default(), changed: Notify::new() };
+    let memory = Memory {
+        items: Mutex::default(),
+        changes: Mutex::default(),
+        readers: Mutex::default(),
+        changed: Notify::new(),
+    };
     memory.changed.notify_one();
     Arc::new(memory)
 }
@@ -126,6 +149,7 @@ struct Altered {
     memory: Arc<Memory>,
     fingerprint: &'static str,
     unreachable: bool,
+    unreachable_readers: Readers,
 }
 
 #[async_trait]
@@ -140,7 +164,8 @@ impl Provider for Altered {
         }
         let fault =
             Fault { file: "a.txt".to_owned(), line: None, problem: "does not answer".to_owned(), skipped: true };
-        Ok(Listing { unreachable: vec![fault], ..Listing::default() })
+        let unreachable = Unreachable { fault, readers: self.unreachable_readers.clone() };
+        Ok(Listing { unreachable: vec![unreachable], ..Listing::default() })
     }
 
     fn read(&self, key: &str, sink: &mut dyn Sink) -> Result<(), Stop> {
@@ -157,6 +182,7 @@ fn update(dir: &Path, provider: Arc<dyn Provider>) -> IndexReport {
         name: "things".to_owned(),
         title: "Things".to_owned(),
         description: None,
+        readers: Readers::default(),
         index_dir: dir.join("index"),
         provider,
         collection: Collection::default(),
@@ -172,10 +198,18 @@ fn unreachable_keys_stay_indexed() {
     let memory = memory();
     memory.put("a.txt", "alpha");
     let first = update(dir.path(), memory.clone());
-    let unreachable = Altered { fingerprint: "memory", unreachable: true, memory };
-    let second = update(dir.path(), Arc::new(unreachable));
+    let altered = |readers: &str| Altered {
+        fingerprint: "memory",
+        unreachable: true,
+        unreachable_readers: Readers::read(readers),
+        memory: memory.clone(),
+    };
+    let second = update(dir.path(), Arc::new(altered("everybody")));
     assert_eq!((first.documents, second.documents, second.files_removed), (1, 1, 0));
     assert!(second.faults[0].problem.contains("still served"), "{:?}", second.faults);
+    // Who may see them has changed, and the records cannot be read again.
+    let third = update(dir.path(), Arc::new(altered("group:board")));
+    assert_eq!((third.documents, third.files_removed), (0, 1));
 }
 
 #[test]
@@ -184,7 +218,14 @@ fn new_fingerprint_reads_everything_again() {
     let memory = memory();
     memory.put("a.txt", "alpha");
     memory.put("b.txt", "beta");
-    let altered = |fingerprint| Arc::new(Altered { memory: memory.clone(), fingerprint, unreachable: false });
+    let altered = |fingerprint| {
+        Arc::new(Altered {
+            memory: memory.clone(),
+            fingerprint,
+            unreachable: false,
+            unreachable_readers: Readers::default(),
+        })
+    };
     assert_eq!(update(dir.path(), altered("first")).files_read, 2);
     assert_eq!(update(dir.path(), altered("first")).files_read, 0);
     assert_eq!(update(dir.path(), altered("second")).files_read, 2);

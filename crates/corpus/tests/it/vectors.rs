@@ -137,6 +137,7 @@ impl Corpus {
             name: "docs".to_owned(),
             title: "Docs".to_owned(),
             description: None,
+            readers: tribune_core::Readers::default(),
             provider: Arc::new(Folder::new(self.path(""), Reading::default(), Limits::default())),
             collection: Collection::default(),
             index_dir: self.dir.path().join("index"),
@@ -194,7 +195,7 @@ async fn keywords_serve_until_vectors_find_a_paraphrase() {
     assert!(source.embedding().is_none(), "nothing is under way any more");
     assert_eq!(ids(&source, "who repaired a car").await[0], "docs:ada.md");
     assert_eq!(source.generation(), generation, "vectors are no other state of the index");
-    assert_eq!(source.published().expect("published").coverage(), (21, 21));
+    assert_eq!(source.seen_in_full().expect("published").coverage(), (21, 21));
 
     let other = corpus.source(&model);
     assert!(other.refresh().expect("opened"));
@@ -261,7 +262,7 @@ async fn rows_after_the_last_commit_do_not_count() {
     let source = corpus.source(&model);
     update(&source);
     assert_eq!(embed(&source).embedded, 1);
-    assert_eq!(source.published().expect("published").coverage(), (31, 31));
+    assert_eq!(source.seen_in_full().expect("published").coverage(), (31, 31));
     assert_eq!(ids(&source, "one more").await[0], "docs:more.md");
 }
 
@@ -299,7 +300,7 @@ async fn a_damaged_store_is_made_again() {
         let words_alone = ids(&source, "automobile").await;
         assert_eq!(words_alone[0], "docs:ada.md", "{damage}: full text serves");
         // While the store is being made again, another process serves from the files of the old one.
-        let old = serving.published().expect("published");
+        let old = serving.seen_in_full().expect("published");
         let ask_old = |state: EmbedProgress| {
             if !state.done.is_multiple_of(100) {
                 return;
@@ -375,7 +376,7 @@ async fn only_changes_are_embedded() {
     update(&source);
     let before = model.calls();
     assert_eq!((embed(&source).embedded, model.calls()), (0, before), "a rename embeds nothing");
-    let (passages, covered) = source.published().expect("published").coverage();
+    let (passages, covered) = source.seen_in_full().expect("published").coverage();
     assert_eq!(passages, covered);
 
     corpus.write("rows.jsonl", &rows(41, "plain"));
@@ -445,6 +446,7 @@ async fn hanging_endpoint_does_not_delay_other_searches() {
             name: name.to_owned(),
             title: name.to_owned(),
             description: None,
+            readers: tribune_core::Readers::default(),
             provider: Arc::new(Folder::new(corpus.path(""), Reading::default(), Limits::default())),
             collection: Collection::default(),
             index_dir: corpus.dir.path().join(name),

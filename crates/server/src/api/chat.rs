@@ -70,10 +70,8 @@ fn run(
 ) -> (oneshot::Receiver<Result<ChatAnswer>>, mpsc::UnboundedReceiver<Bytes>) {
     let (outcome, waiting) = oneshot::channel();
     let (sender, receiver) = mpsc::unbounded_channel();
-    let toolbox = chat.toolbox(service, &caller.principal);
-    let mut cx = chat.call_context(service, caller.principal.clone(), caller.correlation_id);
-    cx.scopes = caller.scopes;
-    cx.peer = caller.peer;
+    let toolbox = chat.toolbox(service, &caller);
+    let cx = chat.call_context(service, &caller);
     let running = service.calls.token();
     let limits = service.limits.clone();
     tokio::spawn(async move {

@@ -8,7 +8,7 @@ use axum::body::Body;
 use axum::response::Response;
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
-use tribune_core::{Links, Principal, Scope, Scopes, UserId};
+use tribune_core::{Links, Principal, Scope, Scopes, Source, UserId};
 use tribune_oauth::sha256;
 
 use super::accounts::{Accounts, Identity, challenge};
@@ -52,9 +52,20 @@ impl Caller {
         }
     }
 
+    /// The person at this machine.
+    pub fn local(correlation_id: Arc<str>) -> Self {
+        Self { principal: Principal::Local, scopes: Scopes::ALL, ..Self::anonymous(correlation_id) }
+    }
+
+    /// Whether a source exists for this caller.
+    pub(crate) fn may_use(&self, source: &dyn Source) -> bool {
+        source.readers().include(&self.principal, &self.groups)
+    }
+
     /// The caller of a request; anonymous without a guard.
     pub(crate) fn new(request: &Request<Body>) -> Self {
-        request.extensions().get::<Self>().cloned().unwrap_or_else(|| Self::anonymous(Arc::from("-")))
+        let caller = request.extensions().get::<Self>();
+        caller.cloned().unwrap_or_else(|| Self::anonymous(Arc::from("-")))
     }
 }
 

@@ -61,14 +61,16 @@ fn select_profile(
     name: Option<Path<String>>,
     request: &Request<Body>,
 ) -> Result<Arc<Profile>, Refusal> {
+    let caller = Caller::new(request);
     let Some(Path(name)) = name else {
         let host = host_name(request.headers(), request.uri());
         let profile = host.map_or_else(|| service.default_profile(), |host| service.profile_for_host(&host));
+        let profile = if profile.is_hidden_from(&caller) { service.default_profile() } else { profile };
         admit_to(profile, request)?;
         return Ok(profile.clone());
     };
-    let Some(profile) = service.profile(&name).cloned() else {
-        let known: Vec<&str> = service.profiles().map(|profile| profile.name()).collect();
+    let Some(profile) = service.profile_for(&name, &caller).cloned() else {
+        let known: Vec<&str> = service.profiles_for(&caller).map(|profile| profile.name()).collect();
         let message = format!("Unknown profile `{name}`; available: {}", known.join(", "));
         return Err(rpc::error(StatusCode::NOT_FOUND, rpc::SERVER_ERROR, &message).into());
     };

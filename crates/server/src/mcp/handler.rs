@@ -39,8 +39,8 @@ impl Handler {
     }
 
     fn instructions(&self, context: &RequestContext<RoleServer>) -> String {
-        let state = self.profile.state();
-        state.visible_to(&self.caller(context).principal).instructions.clone()
+        let caller = self.caller(context);
+        self.profile.state_for(&caller).visible_to(&caller.principal).instructions.clone()
     }
 
     fn call_context(&self, context: &RequestContext<RoleServer>) -> CallContext {
@@ -62,7 +62,6 @@ impl ServerHandler for Handler {
         let capabilities = ServerCapabilities::builder();
         let mut info = ServerConfig::new(capabilities.enable_tools().enable_resources().enable_prompts().build());
         info.server_info = render::implementation();
-        info.instructions = Some(self.profile.state().instructions.clone());
         info
     }
 
@@ -91,8 +90,9 @@ impl ServerHandler for Handler {
         _: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let state = self.profile.state();
-        let visible = state.visible_to(&self.caller(&context).principal);
+        let caller = self.caller(&context);
+        let state = self.profile.state_for(&caller);
+        let visible = state.visible_to(&caller.principal);
         Ok(render::list_tools(&visible.registry, is_modern(&context), &self.service.settings))
     }
 
@@ -101,9 +101,10 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let state = self.profile.state();
+        let caller = self.caller(&context);
+        let state = self.profile.state_for(&caller);
         let Some(tool) = state.registry.lookup(&request.name) else {
-            let visible = state.visible_to(&self.caller(&context).principal);
+            let visible = state.visible_to(&caller.principal);
             let known: Vec<&str> = visible.registry.names().collect();
             let message = format!("Unknown tool `{}`; this endpoint has: {}", request.name, known.join(", "));
             return Err(ErrorData::invalid_params(message, None));

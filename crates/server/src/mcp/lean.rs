@@ -92,7 +92,7 @@ pub async fn answer(
         return None;
     }
     let params = request.params.get();
-    let state = profile.state();
+    let state = profile.state_for(caller);
     if method == "tools/list" {
         if service.settings.conformance {
             return None;

@@ -178,7 +178,7 @@ impl Streamable {
         let (Some(caller), Ok(call)) = (limited, serde_json::from_slice::<NamedCall<'_>>(body)) else {
             return Ok(());
         };
-        let state = profile.state();
+        let state = profile.state_for(caller);
         let tool = call.params.name.and_then(|name| state.registry.lookup(&name));
         let Some(tool) = tool.filter(|_| call.method == "tools/call") else {
             return Ok(());

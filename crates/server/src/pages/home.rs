@@ -39,7 +39,7 @@ pub(crate) async fn home(
     let closed = service.settings.auth_required && !is_user;
     let query = parameters.get("q").map_or("", |query| query.trim());
     let mut response = if query.is_empty() || closed {
-        overview(&service, &caller.principal, closed).await
+        overview(&service, &caller, closed).await
     } else {
         results(&service, query, caller, &headers).await
     };
@@ -48,7 +48,8 @@ pub(crate) async fn home(
     if is_user { private(response) } else { response }
 }
 
-async fn overview(service: &Service, principal: &Principal, closed: bool) -> Response {
+async fn overview(service: &Service, caller: &Caller, closed: bool) -> Response {
+    let principal = &caller.principal;
     let user = principal.user();
     let base = service.links.base();
     let (model, missing_model) = match &service.chat {
@@ -58,7 +59,7 @@ async fn overview(service: &Service, principal: &Principal, closed: bool) -> Res
     let token = Token::remote(&service.settings);
     let guides = Host::ALL.map(|host| guide(host, base, token));
     let examples = if closed { Vec::new() } else { examples(service).await };
-    let sources = (!closed).then(|| sources::region(service, *principal != Principal::Anonymous));
+    let sources = (!closed).then(|| sources::region(service, &sources::shown(service, caller)));
     page::render(
         StatusCode::OK,
         "home.html",
@@ -81,10 +82,13 @@ async fn overview(service: &Service, principal: &Principal, closed: bool) -> Res
             talk => closed || model.is_some() || service.sources().iter().any(|source| source.is_personal()),
             panels => panels(service.sources()),
             // Example questions to the chat.
-            titles => shared(service).map(|source| source.facts().title).collect::<Vec<_>>(),
+            titles => shared(service)
+                .filter(|source| caller.may_use(&***source))
+                .map(|source| source.facts().title)
+                .collect::<Vec<_>>(),
             examples,
             sources => sources.map(|region| Page::from_safe_string(region.element.to_string())),
-            profiles => if closed { Vec::new() } else { profiles(service, principal) },
+            profiles => if closed { Vec::new() } else { profiles(service, caller) },
             guides,
             warning => Reach::of(base).warning(base),
         },
@@ -158,10 +162,10 @@ fn with_code(text: &str) -> Element {
     line
 }
 
-fn profiles(service: &Service, principal: &Principal) -> Vec<Page> {
+fn profiles(service: &Service, caller: &Caller) -> Vec<Page> {
     let profile = |profile: &Arc<Profile>| {
-        let state = profile.state();
-        let names: Vec<&str> = state.visible_to(principal).registry.names().collect();
+        let state = profile.state_for(caller);
+        let names: Vec<&str> = state.visible_to(&caller.principal).registry.names().collect();
         let tools = match names.len() {
             0..=MAX_NAMED_TOOLS => names.join(", "),
             many => format!("{many} tools"),
@@ -172,7 +176,7 @@ fn profiles(service: &Service, principal: &Principal) -> Vec<Page> {
             tools,
         }
     };
-    service.profiles().map(profile).collect()
+    service.profiles_for(caller).map(profile).collect()
 }
 
 /// Search results as a page, or as JSON for the search box.
@@ -194,7 +198,7 @@ async fn results(service: &Service, query: &str, caller: Caller, headers: &Heade
 
 /// Runs the `search` tool; `href` of each result is its page on the address that the reader used.
 async fn search(service: &Service, query: &str, caller: Caller) -> Result<Value> {
-    let state = service.default_profile().state();
+    let state = service.default_profile().state_for(&caller);
     let tool = state.registry.lookup("search");
     let tool = tool.ok_or_else(|| tribune_core::Error::not_found("This server has no search"))?;
     let cx = service.call_context(&caller).uncited();

@@ -3,15 +3,23 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use tribune_core::{Links, Source, SourceFacts, SourceStatus};
+use tribune_core::{Links, Principal, Source, SourceFacts, SourceStatus};
 use tribune_page::{Badge, Tone};
 use tribune_page::{Element, Region};
 
+use crate::identity::Caller;
 use crate::service::Service;
 
-/// The part of the start page that is live.
-pub(super) fn region(service: &Service, is_user: bool) -> Region {
-    let shown = service.sources().iter().filter(|source| is_user || !source.is_personal());
+/// The sources that a caller is shown, by name.
+pub(super) fn shown(service: &Service, caller: &Caller) -> Vec<String> {
+    let is_user = caller.principal != Principal::Anonymous;
+    let shown = |source: &&Arc<dyn Source>| caller.may_use(&***source) && (is_user || !source.is_personal());
+    service.sources().iter().filter(shown).map(|source| source.name().to_owned()).collect()
+}
+
+/// The part of the start page that is live, with these sources.
+pub(super) fn region(service: &Service, names: &[String]) -> Region {
+    let shown = service.sources().iter().filter(|source| names.iter().any(|name| name == source.name()));
     let now = service.clock.now();
     let links = Links::new(service.links.path_prefix());
     let cards = shown.map(|source| card(service, source, &links, now));

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use parking_lot::Mutex;
 use tribune_agent::{Agent, ToolAccess, ToolSet, Toolbox};
-use tribune_core::{CallContext, Error, JsonObject, Principal, Result, Tool, ToolOutput, UserId};
+use tribune_core::{CallContext, Error, JsonObject, Result, Tool, ToolOutput, UserId};
 
 use super::profile::ProfileState;
 use super::{Service, call};
+use crate::identity::Caller;
 
 /// Why there is no chat.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,11 +62,11 @@ impl Chat {
     }
 
     /// What the model may call for this caller.
-    pub fn toolbox(&self, service: &Arc<Service>, principal: &Principal) -> Arc<dyn Toolbox> {
-        let profile = service.profile(&self.profile);
-        let state = profile.unwrap_or_else(|| service.default_profile()).state();
+    pub fn toolbox(&self, service: &Arc<Service>, caller: &Caller) -> Arc<dyn Toolbox> {
+        let profile = service.profile_for(&self.profile, caller);
+        let state = profile.unwrap_or_else(|| service.default_profile()).state_for(caller);
         let foreign = (self.foreign)();
-        let own = state.visible_to(principal).registry.specs();
+        let own = state.visible_to(&caller.principal).registry.specs();
         // Our own tool wins over a foreign one of the same name.
         let is_new = |tool: &&Arc<dyn Tool>| state.registry.lookup(&tool.spec().name).is_none();
         let others = foreign.iter().filter(is_new).map(|tool| tool.spec());
@@ -76,10 +77,9 @@ impl Chat {
     }
 
     /// The context of a turn for this caller.
-    pub fn call_context(&self, service: &Service, principal: Principal, correlation_id: Arc<str>) -> CallContext {
-        let deadline = service.clock.monotonic() + self.agent.settings().turn_timeout;
-        let mut cx = CallContext::new(principal, deadline);
-        cx.correlation_id = correlation_id;
+    pub fn call_context(&self, service: &Service, caller: &Caller) -> CallContext {
+        let mut cx = service.call_context(caller);
+        cx.deadline = service.clock.monotonic() + self.agent.settings().turn_timeout;
         // Not cancelled when the caller hangs up: a turn that started is finished and stored.
         cx.cancel = service.closing.child_token();
         cx

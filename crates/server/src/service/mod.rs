@@ -182,6 +182,16 @@ impl Service {
         self.profiles.values()
     }
 
+    /// The profiles that exist for a caller.
+    pub(crate) fn profiles_for<'a>(&'a self, caller: &'a Caller) -> impl Iterator<Item = &'a Arc<Profile>> {
+        self.profiles().filter(|profile| !profile.is_hidden_from(caller))
+    }
+
+    /// The profile of `/mcp/{name}`, if it exists for a caller.
+    pub(crate) fn profile_for(&self, name: &str, caller: &Caller) -> Option<&Arc<Profile>> {
+        self.profile(name).filter(|profile| !profile.is_hidden_from(caller))
+    }
+
     pub fn default_profile(&self) -> &Arc<Profile> {
         &self.default
     }

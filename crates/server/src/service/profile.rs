@@ -1,5 +1,6 @@
 //! A selection of tools behind one endpoint, with descriptions that follow the data.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -10,6 +11,10 @@ use tribune_core::{Clock, Links, Principal, Source, SourceFacts, Tool};
 use tribune_registry::{RegistrationError, Registry};
 
 use crate::contract::{FetchTool, RelatedTool, SearchTool, overview};
+use crate::identity::Caller;
+
+/// The most different selections of sources whose tools are kept. Each is what some callers may see.
+const MAX_SELECTIONS: usize = 256;
 
 /// Which tools of which sources a profile has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,8 +57,18 @@ impl ProfileSpec {
 /// A selection of tools, rebuilt when the data changes.
 pub struct Profile {
     spec: ProfileSpec,
-    sources: Vec<Arc<dyn Source>>,
     tools: ToolContext,
+    /// All sources of the profile.
+    all: Selection,
+    /// Whether some callers may not use some of the sources.
+    depends_on_readers: bool,
+    /// What such callers see, by which of the sources they may use.
+    narrowed: Mutex<HashMap<Vec<bool>, Arc<Selection>>>,
+}
+
+/// Sources that some callers may use, and the tools for them.
+struct Selection {
+    sources: Vec<Arc<dyn Source>>,
     current: ArcSwap<ProfileState>,
     /// Held while the tools are rebuilt, so that one request rebuilds and the others use the old state. Has the revision
     /// whose rebuild failed: trying again before the data changes would fail again.
@@ -87,8 +102,10 @@ impl Profile {
         sources: Vec<Arc<dyn Source>>,
         tools: ToolContext,
     ) -> Result<Self, RegistrationError> {
-        let state = ProfileState::new(&spec, &sources, &tools, revision(&sources))?;
-        Ok(Self { spec, sources, tools, current: ArcSwap::from_pointee(state), rebuilding: Mutex::default() })
+        let depends_on_readers = sources.iter().any(|source| !source.readers().is_everybody());
+        let state = ProfileState::new(&spec, &sources, &tools, revision(&sources), depends_on_readers)?;
+        let all = Selection::new(sources, state);
+        Ok(Self { spec, tools, all, depends_on_readers, narrowed: Mutex::default() })
     }
 
     pub fn name(&self) -> &str {
@@ -100,29 +117,76 @@ impl Profile {
     }
 
     pub fn sources(&self) -> &[Arc<dyn Source>] {
-        &self.sources
+        &self.all.sources
+    }
+
+    /// The sources that a caller may use.
+    pub(crate) fn sources_for<'a>(&'a self, caller: &'a Caller) -> impl Iterator<Item = &'a Arc<dyn Source>> {
+        self.all.sources.iter().filter(|source| caller.may_use(&***source))
+    }
+
+    /// Whether there is no such profile for a caller: it is about sources that they may not use.
+    pub(crate) fn is_hidden_from(&self, caller: &Caller) -> bool {
+        self.depends_on_readers && self.spec.sources.is_some() && self.sources_for(caller).next().is_none()
+    }
+
+    /// All tools, as the operator sees them.
+    pub fn state(&self) -> Arc<ProfileState> {
+        self.state_of(&self.all)
+    }
+
+    /// The tools of the sources that a caller may use.
+    pub(crate) fn state_for(&self, caller: &Caller) -> Arc<ProfileState> {
+        if !self.depends_on_readers {
+            return self.state();
+        }
+        let used: Vec<bool> = self.all.sources.iter().map(|source| caller.may_use(&**source)).collect();
+        if !used.contains(&false) {
+            return self.state();
+        }
+        let known = self.narrowed.lock().get(&used).cloned();
+        let selection = known.unwrap_or_else(|| {
+            let selection = Arc::new(self.narrowed(self.sources_for(caller).cloned().collect()));
+            let mut narrowed = self.narrowed.lock();
+            if narrowed.len() >= MAX_SELECTIONS {
+                narrowed.clear();
+            }
+            narrowed.insert(used, selection.clone());
+            selection
+        });
+        self.state_of(&selection)
+    }
+
+    fn narrowed(&self, sources: Vec<Arc<dyn Source>>) -> Selection {
+        let state = ProfileState::new(&self.spec, &sources, &self.tools, revision(&sources), true);
+        let state = state.unwrap_or_else(|error| {
+            tracing::error!(profile = self.spec.name, %error, "could not make the tools of some of the sources");
+            ProfileState::empty()
+        });
+        Selection::new(sources, state)
     }
 
     /// The tools for the current data, rebuilt when a source has changed. If a rebuild fails, the last good state
     /// serves until the data changes again.
-    pub fn state(&self) -> Arc<ProfileState> {
-        let current = self.current.load_full();
-        let revision = revision(&self.sources);
+    fn state_of(&self, selection: &Selection) -> Arc<ProfileState> {
+        let Selection { sources, current: state, rebuilding } = selection;
+        let current = state.load_full();
+        let revision = revision(sources);
         if current.revision == revision {
             return current;
         }
-        let Some(mut failed_revision) = self.rebuilding.try_lock() else {
+        let Some(mut failed_revision) = rebuilding.try_lock() else {
             return current;
         };
         if *failed_revision == Some(revision) {
             return current;
         }
-        match ProfileState::new(&self.spec, &self.sources, &self.tools, revision) {
-            Ok(state) => {
-                let state = Arc::new(state);
-                self.current.store(state.clone());
+        match ProfileState::new(&self.spec, sources, &self.tools, revision, self.depends_on_readers) {
+            Ok(new) => {
+                let new = Arc::new(new);
+                state.store(new.clone());
                 *failed_revision = None;
-                state
+                new
             }
             Err(error) => {
                 *failed_revision = Some(revision);
@@ -138,6 +202,12 @@ impl Profile {
     }
 }
 
+impl Selection {
+    fn new(sources: Vec<Arc<dyn Source>>, state: ProfileState) -> Self {
+        Self { sources, current: ArcSwap::from_pointee(state), rebuilding: Mutex::default() }
+    }
+}
+
 fn revision(sources: &[Arc<dyn Source>]) -> u64 {
     sources.iter().map(|source| source.revision()).sum()
 }
@@ -149,11 +219,13 @@ impl ProfileState {
         sources: &[Arc<dyn Source>],
         tools: &ToolContext,
         revision: u64,
+        depends_on_readers: bool,
     ) -> Result<Self, RegistrationError> {
         let (mut registry, facts) = register(spec, sources, tools, false)?;
         let (mut anonymous, anonymous_facts) = register(spec, sources, tools, true)?;
         let is_less = anonymous.names().ne(registry.names()) || anonymous_facts.len() < facts.len();
-        (registry.depends_on_caller, anonymous.depends_on_caller) = (is_less, is_less);
+        let depends_on_caller = is_less || depends_on_readers;
+        (registry.depends_on_caller, anonymous.depends_on_caller) = (depends_on_caller, depends_on_caller);
         let state = |registry: Registry, facts: &[SourceFacts], anonymous| Self {
             revision,
             instructions: instructions(facts),
@@ -163,6 +235,17 @@ impl ProfileState {
         };
         let anonymous = is_less.then(|| Box::new(state(anonymous, &anonymous_facts, None)));
         Ok(state(registry, &facts, anonymous))
+    }
+
+    /// Without tools.
+    fn empty() -> Self {
+        Self {
+            revision: 0,
+            registry: Registry::default(),
+            instructions: String::new(),
+            tools_list: OnceLock::new(),
+            anonymous: None,
+        }
     }
 
     /// What this caller may see. Calls go to `registry`, which says why a tool is refused.

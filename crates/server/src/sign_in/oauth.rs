@@ -71,7 +71,9 @@ pub(crate) async fn resource(
     let profile = resource.strip_prefix("/mcp").or_else(|| resource.strip_prefix("/sse"));
     let is_known = match profile.map(|profile| profile.strip_prefix('/').unwrap_or(profile)) {
         Some("") => true,
-        Some(profile) => service.profile(profile).is_some(),
+        // Who has to sign in first may find out only then which profiles there are.
+        Some(_) if service.settings.auth_required => true,
+        Some(profile) => service.profile_for(profile, &Caller::anonymous(Arc::from("-"))).is_some(),
         None => false,
     };
     if need(resource) != Need::Profile || !is_known {

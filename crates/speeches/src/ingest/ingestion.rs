@@ -227,11 +227,13 @@ impl Ingestion {
 
     /// The document with the same text or id as a record for `target`; `None` if nothing is indexed yet.
     fn holder(&self, record: &Record, target: &str) -> Option<Existing> {
-        let published = self.corpus.published().ok()?;
+        let published = self.corpus.seen_in_full().ok()?;
         let hash = record.fields.get("content_hash").and_then(Value::as_str);
+        // As the index decides: the same text for other readers is another speech.
+        let readers = self.incoming.into.readers(target).narrowed(&record.readers);
         let by_text = hash.and_then(|hash| {
             let condition = Condition::Is { field: "content_hash".to_owned(), value: hash.to_owned() };
-            published.holder(condition).ok().flatten()
+            published.only(&readers).holder(condition).ok().flatten()
         });
         let by_id = published.file_of(&record.key).ok().flatten();
         let is_one = by_text.as_ref().zip(by_id.as_ref()).is_none_or(|((_, file), other)| file == other);
@@ -271,7 +273,7 @@ impl Ingestion {
     /// Reports the result of each copy. New files of which nothing is indexed, because two of them have the same
     /// text, do not stay.
     fn report(&self, copied: Vec<(String, Copied)>, summary: &mut Summary) -> Result<()> {
-        let version = self.corpus.published()?;
+        let version = self.corpus.seen_in_full()?;
         for (name, Copied { target, replaces }) in copied {
             let entry = version.manifest().files.get(&target).cloned().unwrap_or_default();
             let reasons: Vec<&str> = entry.faults.iter().map(|fault| fault.problem.as_str()).collect();

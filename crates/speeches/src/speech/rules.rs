@@ -48,7 +48,7 @@ impl Rules for SpeechRules {
         speech.set("word_count", text.split_whitespace().count().into());
         speech.set("content_hash", content_hash(&text).into());
         let url = speech.text("url").and_then(web_address);
-        let record = Record { key, title, date, url, fields: in_order(speech.fields), text };
+        let record = Record { key, title, date, url, fields: in_order(speech.fields), text, ..Record::default() };
         Ok((record, speech.warnings))
     }
 }

@@ -81,6 +81,7 @@ fn source(root: &Path, reading: Reading, collection: Collection) -> DocumentsSou
         name: "hansard".to_owned(),
         title: "Speeches".to_owned(),
         description: None,
+        readers: tribune_core::Readers::default(),
         provider: Arc::new(Folder::new(root.join("speeches"), reading, Limits::default())),
         collection,
         index_dir: root.join("index"),
@@ -141,8 +142,8 @@ async fn identical_texts_are_one_speech() {
 
     let facts = speeches.source.facts();
     assert_eq!((facts.noun.as_str(), facts.documents), ("speeches", Some(62)));
-    let published = speeches.source.published().expect("published");
-    assert_eq!(published.manifest().values("party"), [("Labor".to_owned(), 62)]);
+    let public = speeches.source.public().expect("published");
+    assert_eq!(public.values("party"), [("Labor".to_owned(), 62)]);
 }
 
 #[tokio::test]

@@ -131,7 +131,7 @@ pub(super) async fn run(
 /// Builds missing vectors if they are few; otherwise says how to build them.
 fn embed_few(corpus: &DocumentsSource) {
     const FEW: u64 = 300;
-    let Ok(snapshot) = corpus.published() else { return };
+    let Ok(snapshot) = corpus.seen_in_full() else { return };
     let (passages, covered) = snapshot.coverage();
     let missing = passages.saturating_sub(covered);
     if !corpus.has_model() || missing == 0 {

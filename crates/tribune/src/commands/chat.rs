@@ -10,7 +10,8 @@ use anyhow::bail;
 use rustyline::DefaultEditor;
 use rustyline::error::ReadlineError;
 use tribune_agent::{Accepted, ChatAnswer, ChatRequest, Event, Events};
-use tribune_core::{Principal, UserId};
+use tribune_core::UserId;
+use tribune_server::identity::Caller;
 use tribune_server::service::NoChat;
 use tribune_server::{Chat, Service};
 use tribune_storage::Role;
@@ -79,8 +80,9 @@ impl Talk {
         let answer = match chat.agent.begin(request, &UserId::local()).await? {
             Accepted::Answered(answer) => answer,
             Accepted::Turn(turn) => {
-                let toolbox = chat.toolbox(&self.service, &Principal::Local);
-                let cx = chat.call_context(&self.service, Principal::Local, Arc::from("chat"));
+                let caller = Caller::local(Arc::from("chat"));
+                let toolbox = chat.toolbox(&self.service, &caller);
+                let cx = chat.call_context(&self.service, &caller);
                 let cancel = cx.cancel.clone();
                 let mut answer = std::pin::pin!(turn.run(toolbox, cx, events));
                 // Ctrl-C cancels the answer, but still shows what was done.
@@ -187,7 +189,7 @@ async fn show_history(parts: &Parts, talk: &Talk) -> anyhow::Result<()> {
 }
 
 fn show_tools(talk: &Talk) -> anyhow::Result<()> {
-    let toolbox = talk.chat()?.toolbox(&talk.service, &Principal::Local);
+    let toolbox = talk.chat()?.toolbox(&talk.service, &Caller::local(Arc::from("chat")));
     for tool in toolbox.tools().specs() {
         print(&printable(&format!("{}: {}", tool.name, tool.title)))?;
     }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use serde_json::{Value, json};
 use tribune_core::Source;
+use tribune_corpus::DocumentsSource;
 use tribune_server::Profile;
 use tribune_server::service::NoChat;
 
@@ -27,12 +28,17 @@ pub fn run(common: &Common, as_json: bool) -> anyhow::Result<ExitCode> {
     ];
     let (mut sources, mut profiles, mut problems) = (Vec::new(), Vec::new(), Vec::new());
     for source in service.sources() {
-        let (entry, line) = describe_source(&**source);
+        let corpus = corpora.iter().find(|corpus| corpus.name() == source.name());
+        let (entry, line) = describe_source(&**source, corpus.map(|corpus| &**corpus));
         sources.push(entry);
         lines.push(line);
         if let Err(error) = source.check() {
             problems.push(error.message().to_owned());
         }
+        let mistakes = corpus.map(|corpus| corpus.provider().mistakes()).unwrap_or_default();
+        problems.extend(
+            mistakes.iter().map(|fault| format!("source `{}`: {}: {}", source.name(), fault.file, fault.problem)),
+        );
     }
     lines.push("profiles".to_owned());
     for profile in service.profiles() {
@@ -74,8 +80,12 @@ pub fn run(common: &Common, as_json: bool) -> anyhow::Result<ExitCode> {
     Ok(if problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn describe_source(source: &dyn Source) -> (Value, String) {
-    let (facts, origin) = (source.facts(), source.origin());
+fn describe_source(source: &dyn Source, corpus: Option<&DocumentsSource>) -> (Value, String) {
+    let (mut facts, origin) = (source.facts(), source.origin());
+    // Facts are about public documents.
+    if let Some(published) = corpus.and_then(|corpus| corpus.seen_in_full().ok()) {
+        facts.documents = Some(published.manifest().documents());
+    }
     let is_live = facts.live || source.is_personal();
     let mut entry = json!({
         "name": facts.name,

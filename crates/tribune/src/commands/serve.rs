@@ -127,6 +127,7 @@ fn welcome(config: &Config, service: &Service) -> String {
         let state = match facts.counted() {
             _ if source.is_personal() => "per user".to_owned(),
             Some(count) => count,
+            None if !source.readers().is_everybody() => "restricted".to_owned(),
             None => "loading".to_owned(),
         };
         lines.push(format!("  {:<14} {} ({state})", facts.name, facts.title));

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use toml::{Table, Value};
-use tribune_core::Secret;
+use tribune_config::Secret;
 use tribune_server::connect::Reach;
 
 /// Looks through the whole configuration, so that a new setting needs nothing here.

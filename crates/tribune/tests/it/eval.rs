@@ -96,7 +96,7 @@ fn second_eval_run_reuses_the_index() {
     assert!(note.starts_with("1 of 5 relevant documents are not in the corpus (such as `gone`)"), "{note}");
 
     let index = std::fs::read_dir(dir.path().join("tribune-data/eval")).expect("kept").flatten();
-    let kept: Vec<PathBuf> = index.map(|entry| entry.path().join("words/v2/meta.json")).collect();
+    let kept: Vec<PathBuf> = index.map(|entry| entry.path().join("words/v3/meta.json")).collect();
     let [meta] = kept.as_slice() else { panic!("{kept:?}") };
     let made = || std::fs::metadata(meta).and_then(|file| file.modified()).expect("an index");
     let before = made();

@@ -31,6 +31,7 @@ mod page;
 mod pages;
 mod permissions;
 mod protocol;
+mod readers;
 mod reading;
 mod redis;
 mod reports;

@@ -28,6 +28,7 @@ fn source(corpus: &Corpus, vectors: bool, pool: Pool) -> DocumentsSource {
         name: SOURCE.to_owned(),
         title: "Notes".to_owned(),
         description: None,
+        readers: tribune_core::Readers::default(),
         provider: Arc::new(Folder::new(corpus.folder(), Reading::default(), Limits::default())),
         collection: Collection::default(),
         index_dir: index_dir(corpus),
@@ -54,7 +55,7 @@ pub fn add_vectors(corpus: &Corpus) -> Result<u64> {
 
 pub struct Open {
     source: DocumentsSource,
-    snapshot: Arc<Snapshot>,
+    snapshot: Snapshot,
     legs: Legs,
     runtime: tokio::runtime::Runtime,
 }
@@ -63,7 +64,7 @@ impl Open {
     pub fn new(corpus: &Corpus, vectors: bool) -> Result<Self> {
         let source = source(corpus, vectors, Pool::start()?);
         source.refresh()?;
-        let snapshot = source.published()?;
+        let snapshot = source.seen_in_full()?;
         let (passages, covered) = snapshot.coverage();
         ensure!(!vectors || covered == passages, "only {covered} of {passages} passages have a vector");
         Ok(Self {

@@ -118,6 +118,7 @@ impl Toolbox for Tasks {
                     progress: Some(("Reading your tasks", "Read your tasks")),
                     items: Some(("tasks", "task")),
                     is_uncitable: true,
+                    ..CallDisplay::default()
                 },
                 ..spec("list_tasks", Hints::READ)
             },

@@ -12,6 +12,7 @@ use tribune_embed::scan::{self, ScanQuery};
 use super::best::{Best, BuildIdentity};
 use super::segments::Segments;
 use super::vectors::Vectors;
+use super::visible::VisibleEntries;
 use crate::engine::Candidate;
 
 /// A scan of fewer rows finishes before another thread wakes up.
@@ -70,6 +71,7 @@ impl Dense {
         depth: usize,
         segments: &Segments,
         only: Option<&dyn Query>,
+        visible: Option<&VisibleEntries>,
     ) -> tantivy::Result<Vec<Candidate>> {
         let scores = self.scores(vector);
         let only =
@@ -80,6 +82,9 @@ impl Dense {
             let mut consider = |doc: u32, row: u32| {
                 // Most passages end here, so that the document is looked up only for the rest.
                 if row == NONE || scores[row as usize] < best.least() {
+                    return;
+                }
+                if visible.is_some_and(|visible| !visible.hold(segment.number, doc)) {
                     return;
                 }
                 if let Some(document) = segment.documents.first(doc) {

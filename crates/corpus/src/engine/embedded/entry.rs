@@ -6,7 +6,7 @@ use std::ops::Range;
 use serde_json::Value as Json;
 use tantivy::TantivyDocument;
 use tantivy::schema::{Field, OwnedValue, Value};
-use tribune_core::JsonObject;
+use tribune_core::{JsonObject, Readers};
 
 use super::schema::{Fields, MAX_FACET_BYTES, date_of, days, facet_prefix, folded};
 use crate::engine::{Entry, IndexedDocument, StoredDocument, StoredPassage};
@@ -25,6 +25,7 @@ pub(super) fn entries(fields: &Fields, entry: &Entry<'_>) -> serde_json::Result<
     let mut common = TantivyDocument::new();
     common.add_text(fields.file, file);
     common.add_text(fields.key, &record.key);
+    common.add_text(fields.readers, record.readers.to_string());
     if let Some(url) = &record.url {
         common.add_text(fields.url, url);
     }
@@ -111,6 +112,7 @@ pub(super) fn indexed_document(fields: &Fields, entry: &TantivyDocument) -> Inde
         key: text_or_empty(entry, fields.key),
         file: text_or_empty(entry, fields.file),
         date: date(fields, entry),
+        readers: Readers::read(&text_or_empty(entry, fields.readers)),
         // Only documents of one passage have their fields on the same entry.
         fields: json(fields, entry),
     }

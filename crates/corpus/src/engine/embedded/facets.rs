@@ -8,6 +8,7 @@ use tribune_core::JsonObject;
 use super::filter;
 use super::schema::{Fields, folded};
 use super::segments::Segments;
+use super::visible::VisibleEntries;
 use crate::engine::PassageId;
 use crate::query::Filter;
 
@@ -20,19 +21,21 @@ pub(super) struct Counted {
     pub(super) passage: PassageId,
 }
 
-/// The values, folded, in documents that meet a filter.
+/// The values, folded, in documents that meet a filter and are visible.
 pub(super) fn count(
     segments: &Segments,
     fields: &Fields,
     field: &str,
     filter: &Filter,
+    visible: Option<&VisibleEntries>,
 ) -> tantivy::Result<HashMap<String, Counted>> {
     let matching = filter::query(filter, segments, fields)?.unwrap_or_else(|| Box::new(AllQuery));
     let matching = matching.weight(EnableScoring::disabled_from_searcher(&segments.searcher))?;
     let mut values: HashMap<String, Counted> = HashMap::new();
     for segment in segments.iter() {
         let mut matches: HashSet<u32> = HashSet::new();
-        matching.for_each_no_score(segment.reader, &mut |docs| matches.extend(docs))?;
+        let is_visible = |doc: &&u32| visible.is_none_or(|visible| visible.hold(segment.number, **doc));
+        matching.for_each_no_score(segment.reader, &mut |docs| matches.extend(docs.iter().filter(is_visible)))?;
         segment.each_value(fields, field, |value, info| {
             for doc in segment.entries_of(fields, info)?.filter(|doc| matches.contains(doc)) {
                 if let Some(document) = segment.documents.first(doc)

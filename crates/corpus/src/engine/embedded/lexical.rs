@@ -5,12 +5,13 @@ use std::collections::HashMap;
 use tantivy::query::{AllQuery, BooleanQuery, BoostQuery, EnableScoring, Occur, PhraseQuery, Query, TermQuery};
 use tantivy::schema::IndexRecordOption;
 use tantivy::tokenizer::{TextAnalyzer, TokenStream};
-use tantivy::{Searcher, Term};
+use tantivy::{DocSet, Searcher, TERMINATED, Term};
 
 use super::best::Best;
 use super::filter;
 use super::schema::Fields;
-use super::segments::Segments;
+use super::segments::{Segment, Segments};
+use super::visible::VisibleEntries;
 use crate::engine::{Candidate, Ranking};
 use crate::query::{Demand, Want, significant};
 
@@ -20,6 +21,8 @@ const MAX_RANKED_WORDS: usize = 64;
 /// A query prepared for both legs.
 pub(super) struct Plan {
     pub(super) query: BooleanQuery,
+    /// The words, if any of them is enough: the query is then nothing but the sum of them.
+    words: Vec<Box<dyn Query>>,
     /// The conditions that every result must meet, if there are any.
     pub(super) constraint: Option<Box<dyn Query>>,
 }
@@ -74,13 +77,17 @@ pub(super) fn plan(
     let constraint = constraint(&demands);
     let mut parts = demands;
     let ranking: Vec<(Occur, Box<dyn Query>)> = ranked.into_iter().map(ranking_word).collect();
+    let mut words = Vec::new();
+    if parts.is_empty() {
+        words.extend(ranking.iter().map(|(_, word)| word.box_clone()));
+    }
     if parts.is_empty() || has_required_words {
         parts.extend(ranking);
     } else if !ranking.is_empty() {
         // At least one of the words must occur; the conditions alone are not enough.
         parts.push((Occur::Must, Box::new(BooleanQuery::new(ranking))));
     }
-    Ok(Some(Plan { query: BooleanQuery::new(parts), constraint }))
+    Ok(Some(Plan { query: BooleanQuery::new(parts), words, constraint }))
 }
 
 fn keep_the_rarest(ranked: &mut Vec<(Term, u32)>, searcher: &Searcher) -> tantivy::Result<()> {
@@ -145,24 +152,82 @@ fn words(analyzer: &mut TextAnalyzer, text: &str) -> Vec<String> {
     words
 }
 
+impl Plan {
+    /// The best documents by the words of the query.
+    pub(super) fn best_documents(
+        &self,
+        segments: &Segments,
+        visible: Option<&VisibleEntries>,
+        limit: usize,
+    ) -> tantivy::Result<Vec<Candidate>> {
+        match visible {
+            Some(few) if few.are_few && !self.words.is_empty() => best_of_few(segments, &self.words, few, limit),
+            _ => best_documents(segments, &self.query, visible, limit),
+        }
+    }
+}
+
 /// The best passage of each of the best `limit` documents, best first.
 ///
 /// The threshold of one segment carries over to the next. It depends on documents, not passages, and whole blocks of
-/// postings below it are skipped.
-pub(super) fn best_documents(segments: &Segments, query: &dyn Query, limit: usize) -> tantivy::Result<Vec<Candidate>> {
+/// postings below it are skipped. What is not visible does not raise it.
+pub(super) fn best_documents(
+    segments: &Segments,
+    query: &dyn Query,
+    visible: Option<&VisibleEntries>,
+    limit: usize,
+) -> tantivy::Result<Vec<Candidate>> {
     let weight = query.weight(EnableScoring::enabled_from_searcher(&segments.searcher))?;
     let mut best = Best::new(limit);
     // Tantivy skips scores up to the threshold; among equal scores, the first in the index wins.
     let bar = |best: &Best| best.least().max(f32::MIN).next_down();
     for segment in segments.iter() {
         weight.for_each_pruning(bar(&best), segment.reader, &mut |doc, score| {
-            if !segment.reader.is_deleted(doc)
-                && let Some(document) = segment.documents.first(doc)
-            {
-                best.offer(document, score, segment.passage(doc));
+            if visible.is_none_or(|visible| visible.hold(segment.number, doc)) {
+                offer(&mut best, segment, doc, score);
             }
             bar(&best)
         })?;
     }
     Ok(best.into_ranked())
+}
+
+/// The same by looking at each of the few entries that are visible, where skipping would find nothing to skip by.
+fn best_of_few(
+    segments: &Segments,
+    words: &[Box<dyn Query>],
+    few: &VisibleEntries,
+    limit: usize,
+) -> tantivy::Result<Vec<Candidate>> {
+    let scoring = EnableScoring::enabled_from_searcher(&segments.searcher);
+    let weights = words.iter().map(|word| word.weight(scoring)).collect::<tantivy::Result<Vec<_>>>()?;
+    let mut best = Best::new(limit);
+    for segment in segments.iter() {
+        let scorers = weights.iter().map(|weight| weight.scorer(segment.reader, 1.0));
+        let mut scorers = scorers.collect::<tantivy::Result<Vec<_>>>()?;
+        for doc in few.in_segment(segment.number) {
+            let mut score = None;
+            for scorer in &mut scorers {
+                if scorer.doc() < doc {
+                    scorer.seek(doc);
+                }
+                if scorer.doc() == doc {
+                    *score.get_or_insert(0.0) += scorer.score();
+                }
+            }
+            if let Some(score) = score {
+                offer(&mut best, segment, doc, score);
+            }
+            scorers.retain(|scorer| scorer.doc() != TERMINATED);
+        }
+    }
+    Ok(best.into_ranked())
+}
+
+fn offer(best: &mut Best, segment: Segment<'_>, doc: u32, score: f32) {
+    if !segment.reader.is_deleted(doc)
+        && let Some(document) = segment.documents.first(doc)
+    {
+        best.offer(document, score, segment.passage(doc));
+    }
 }

@@ -4,7 +4,7 @@
 //! - `changes`: an atomic change of the index;
 //! - `version`: one published version, ranked by `lexical` (words) and `dense` (vectors), with `best` documents;
 //! - `segments`: its segments, and the entries with a value;
-//! - `filter`: conditions as queries; `facets`: counted values; `timeline`: dated documents in order;
+//! - `visible`: the entries that a caller may see; `filter`: conditions as queries; `facets`: counted values; `timeline`: dated documents in order;
 //! - `vectors`: vectors on disk, by the hash of their text.
 //!
 //! An index is a folder that changes by one rename: a run adds segments and a new manifest, then commits both by
@@ -22,6 +22,7 @@ mod segments;
 mod timeline;
 mod vectors;
 mod version;
+mod visible;
 
 use std::error::Error;
 use std::io;

@@ -16,7 +16,7 @@ pub(super) use crate::engine::days;
 use crate::passage::Words;
 
 /// Changes when older indexes can no longer be read; part of the folder's name.
-pub(super) const FORMAT: &str = "v2";
+pub(super) const FORMAT: &str = "v3";
 
 /// The name of our analyser.
 pub(super) const ANALYZER: &str = "tribune_en";
@@ -26,6 +26,8 @@ pub(super) struct Fields {
     pub(super) schema: Schema,
     /// The file of an entry; its entries are deleted when the file changes.
     pub(super) file: Field,
+    /// Who may see the document, as `Readers` prints them.
+    pub(super) readers: Field,
     /// The document's key, only on the entry that `fetch` reads.
     pub(super) record: Field,
     /// The document's key, stored.
@@ -73,6 +75,7 @@ impl Fields {
         let mut schema = Schema::builder();
         Self {
             file: schema.add_text_field("file", STRING | STORED),
+            readers: schema.add_text_field("readers", STRING | STORED),
             record: schema.add_text_field("record", STRING),
             key: schema.add_text_field("key", STORED),
             document: schema.add_u64_field("document", tantivy::schema::FAST),

@@ -2,9 +2,10 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Arc;
 
-use tantivy::collector::TopDocs;
-use tantivy::query::MoreLikeThisQuery;
+use quick_cache::sync::Cache;
+use tantivy::query::{EnableScoring, MoreLikeThisQuery, Query};
 use tantivy::schema::OwnedValue;
 use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{DocAddress, Index, ReloadPolicy, TantivyDocument, Term};
@@ -13,10 +14,12 @@ use super::dense::Dense;
 use super::lexical::{best_documents, plan};
 use super::schema::{ANALYZER, EnglishWords, Fields, analyzer, facet_term};
 use super::segments::{Segments, entries_with};
-use super::{Model, address, entry, facets, filter, passage_id, timeline};
+use super::visible::VisibleEntries;
+use super::{Model, address, entry, facets, filter, timeline};
 use crate::collection::Timeline;
 use crate::engine::{
     Candidate, DatedDocument, Leg, PassageId, Ranking, Result, StoredDocument, StoredPassage, TimelineEntry, Version,
+    Visible,
 };
 use crate::hash;
 use crate::manifest::Manifest;
@@ -27,6 +30,10 @@ use crate::query::Filter;
 const MAX_COMPARED_WORDS: usize = 25;
 /// The most entries read for one value.
 const MAX_ENTRIES: usize = 100_000;
+/// The most keys looked at for the next visible one.
+const MAX_KEYS: usize = 10_000;
+/// What callers may see is found once for those who may see the same. A bit an entry.
+const CACHED_VISIBLE: usize = 100;
 
 pub(super) struct EmbeddedVersion {
     segments: Segments,
@@ -34,6 +41,7 @@ pub(super) struct EmbeddedVersion {
     dense: Option<Dense>,
     manifest: Manifest,
     analyzer: TextAnalyzer,
+    visible: Cache<Arc<[String]>, Arc<VisibleEntries>>,
 }
 
 impl EmbeddedVersion {
@@ -57,15 +65,37 @@ impl EmbeddedVersion {
             })
         });
         let dense = vectors.map(|vectors| Dense::new(&segments, vectors)).transpose()?;
-        Ok(Some(Self { segments, fields: Fields::new(), dense, manifest, analyzer: analyzer() }))
+        Ok(Some(Self {
+            segments,
+            fields: Fields::new(),
+            dense,
+            manifest,
+            analyzer: analyzer(),
+            visible: Cache::new(CACHED_VISIBLE),
+        }))
     }
 
-    /// The entry with the whole document.
-    fn record(&self, key: &str) -> tantivy::Result<Option<DocAddress>> {
+    /// `None` if all are.
+    fn visible(&self, visible: &Visible) -> tantivy::Result<Option<Arc<VisibleEntries>>> {
+        let Visible::Only(readers) = visible else {
+            return Ok(None);
+        };
+        if let Some(entries) = self.visible.get(readers) {
+            return Ok(Some(entries));
+        }
+        let entries = Arc::new(VisibleEntries::new(&self.segments, &self.fields, readers)?);
+        self.visible.insert(readers.clone(), entries.clone());
+        Ok(Some(entries))
+    }
+
+    /// The entry with the whole document, if it is visible.
+    fn record(&self, key: &str, visible: &Visible) -> tantivy::Result<Option<DocAddress>> {
+        let visible = self.visible(visible)?;
         let term = Term::from_field_text(self.fields.record, key);
         for segment in self.segments.iter() {
             if let Some(doc) = entries_with(segment.reader, &term)?.next() {
-                return Ok(Some(DocAddress::new(segment.number, doc)));
+                let is_visible = visible.is_none_or(|visible| visible.hold(segment.number, doc));
+                return Ok(is_visible.then(|| DocAddress::new(segment.number, doc)));
             }
         }
         Ok(None)
@@ -100,24 +130,27 @@ impl Version for EmbeddedVersion {
 
     fn rank(&self, ranking: &Ranking<'_>, legs: &[Leg<'_>]) -> Result<Vec<Vec<Candidate>>> {
         let plan = plan(&self.segments, &self.fields, &mut self.analyzer.clone(), ranking)?;
+        let visible = self.visible(ranking.visible)?;
+        let visible = visible.as_deref();
         let rank = |leg: &Leg<'_>| match (leg, &plan, &self.dense) {
-            (Leg::Words, Some(plan), _) => best_documents(&self.segments, &plan.query, ranking.depth),
+            (Leg::Words, Some(plan), _) => plan.best_documents(&self.segments, visible, ranking.depth),
             (Leg::Vector(vector), plan, Some(dense)) => {
                 let only = plan.as_ref().and_then(|plan| plan.constraint.as_deref());
-                dense.nearest(vector, ranking.depth, &self.segments, only)
+                dense.nearest(vector, ranking.depth, &self.segments, only, visible)
             }
             (Leg::Words, None, _) | (Leg::Vector(_), _, None) => Ok(Vec::new()),
         };
         Ok(legs.iter().map(rank).collect::<tantivy::Result<_>>()?)
     }
 
-    fn similar(&self, text: &str, depth: usize) -> Result<Vec<Candidate>> {
+    fn similar(&self, text: &str, visible: &Visible, depth: usize) -> Result<Vec<Candidate>> {
         let query = MoreLikeThisQuery::builder()
             .with_min_doc_frequency(1)
             .with_min_term_frequency(1)
             .with_max_query_terms(MAX_COMPARED_WORDS)
             .with_document_fields(vec![(self.fields.body, vec![OwnedValue::Str(text.to_owned())])]);
-        Ok(best_documents(&self.segments, &query, depth)?)
+        let visible = self.visible(visible)?;
+        Ok(best_documents(&self.segments, &query, visible.as_deref(), depth)?)
     }
 
     fn centroid(&self, key: &str) -> Result<Option<Vec<f32>>> {
@@ -137,22 +170,28 @@ impl Version for EmbeddedVersion {
         Ok(entry::stored_passage(&self.fields, &stored))
     }
 
-    fn document(&self, key: &str) -> Result<Option<StoredDocument>> {
-        let Some(address) = self.record(key)? else {
+    fn document(&self, key: &str, visible: &Visible) -> Result<Option<StoredDocument>> {
+        let Some(address) = self.record(key, visible)? else {
             return Ok(None);
         };
         let stored: TantivyDocument = self.segments.searcher.doc(address)?;
         Ok(Some(entry::stored_document(&self.fields, &stored)))
     }
 
-    fn holds(&self, key: &str) -> Result<bool> {
-        Ok(self.record(key)?.is_some())
+    fn holds(&self, key: &str, visible: &Visible) -> Result<bool> {
+        Ok(self.record(key, visible)?.is_some())
     }
 
-    fn facets(&self, field: &str, filter: &Filter) -> Result<Vec<(String, u64)>> {
+    fn shows(&self, passage: PassageId, visible: &Visible) -> Result<bool> {
+        let (visible, entry) = (self.visible(visible)?, address(passage));
+        Ok(visible.is_none_or(|visible| visible.hold(entry.segment_ord, entry.doc_id)))
+    }
+
+    fn facets(&self, field: &str, filter: &Filter, visible: &Visible) -> Result<Vec<(String, u64)>> {
+        let entries = self.visible(visible)?;
         let mut values = Vec::new();
-        for (value, counted) in facets::count(&self.segments, &self.fields, field, filter)? {
-            let document = self.document(&self.passage(counted.passage)?.key)?;
+        for (value, counted) in facets::count(&self.segments, &self.fields, field, filter, entries.as_deref())? {
+            let document = self.document(&self.passage(counted.passage)?.key, visible)?;
             let spelled = document.and_then(|document| facets::spelling(&document.fields, field, &value));
             values.push((spelled.unwrap_or(value), counted.documents.len() as u64));
         }
@@ -160,22 +199,37 @@ impl Version for EmbeddedVersion {
         Ok(values)
     }
 
-    fn any(&self, filter: &Filter) -> Result<Option<PassageId>> {
+    fn any(&self, filter: &Filter, visible: &Visible) -> Result<Option<PassageId>> {
         let Some(query) = filter::query(filter, &self.segments, &self.fields)? else {
             return Ok(None);
         };
-        let best = TopDocs::with_limit(1).order_by_score();
-        let found = self.segments.searcher.search(&query, &best)?;
-        Ok(found.first().map(|(_, address)| passage_id(*address)))
+        let visible = self.visible(visible)?;
+        let weight = query.weight(EnableScoring::disabled_from_searcher(&self.segments.searcher))?;
+        for segment in self.segments.iter() {
+            let mut found = None;
+            weight.for_each_no_score(segment.reader, &mut |docs| {
+                let is_visible = |doc: &u32| {
+                    let is_passage = segment.documents.first(*doc).is_some() && !segment.reader.is_deleted(*doc);
+                    is_passage && visible.as_ref().is_none_or(|visible| visible.hold(segment.number, *doc))
+                };
+                found = found.or_else(|| docs.iter().copied().find(is_visible));
+            })?;
+            if let Some(doc) = found {
+                return Ok(Some(segment.passage(doc)));
+            }
+        }
+        Ok(None)
     }
 
-    fn documents_with(&self, field: &str, value: &str) -> Result<Vec<DatedDocument>> {
+    fn documents_with(&self, field: &str, value: &str, visible: &Visible) -> Result<Vec<DatedDocument>> {
+        let visible = self.visible(visible)?;
         let term = facet_term(&self.fields, field, value);
         let mut known = HashSet::new();
         let mut found = Vec::new();
         for segment in self.segments.iter() {
             let days = segment.reader.fast_fields().i64("day")?;
-            for doc in entries_with(segment.reader, &term)?.take(MAX_ENTRIES) {
+            let is_visible = |doc: &u32| visible.as_ref().is_none_or(|visible| visible.hold(segment.number, *doc));
+            for doc in entries_with(segment.reader, &term)?.filter(is_visible).take(MAX_ENTRIES) {
                 if let Some(document) = segment.documents.first(doc)
                     && known.insert(document)
                 {
@@ -190,18 +244,22 @@ impl Version for EmbeddedVersion {
         Ok(timeline::entries(&self.segments, &self.fields, timeline)?)
     }
 
-    fn keys_beside(&self, key: &str, before: bool, most: usize) -> Result<Vec<String>> {
+    fn keys_beside(&self, key: &str, before: bool, most: usize, visible: &Visible) -> Result<Vec<String>> {
         let mut found: Vec<String> = Vec::new();
         for segment in self.segments.iter() {
             let index = segment.reader.inverted_index(self.fields.record)?;
             let range = index.terms().range();
             let mut keys =
                 if before { range.lt(key).backward().into_stream()? } else { range.gt(key).into_stream()? };
-            for _ in 0..most {
-                if !keys.advance() {
+            let enough = found.len() + most;
+            for _ in 0..MAX_KEYS {
+                if found.len() == enough || !keys.advance() {
                     break;
                 }
-                found.push(String::from_utf8_lossy(keys.key()).into_owned());
+                let key = String::from_utf8_lossy(keys.key());
+                if *visible == Visible::All || self.holds(&key, visible)? {
+                    found.push(key.into_owned());
+                }
             }
         }
         found.sort_unstable();

@@ -13,6 +13,7 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
+use super::rules;
 use crate::format::Formats;
 
 /// A burst of events ends after this pause.
@@ -238,13 +239,15 @@ impl Relevance {
     }
 
     fn concerns(&self, path: &Path, only_documents: bool) -> bool {
+        let are_rules = path.file_name().is_some_and(|name| name == rules::FILE);
         if self.file {
-            return path == self.root;
+            return path == self.root || are_rules;
         }
         let is_ignored = self.ignored.as_ref().is_some_and(|ignored| path.starts_with(ignored));
-        if is_ignored || (only_documents && self.formats.find(path).is_none()) {
+        if is_ignored || (only_documents && !are_rules && self.formats.find(path).is_none()) {
             return false;
         }
+        let path = if are_rules { parent(path) } else { path };
         let below = path.strip_prefix(&self.root).unwrap_or(Path::new(""));
         !below.iter().any(|part| part.to_string_lossy().starts_with('.'))
     }

@@ -1,8 +1,10 @@
-//! Files below a folder, or one file; `changes` decides when to scan the folder again.
+//! Files below a folder, or one file; `changes` decides when to scan the folder again, `rules` says who may see what is
+//! in a folder.
 
 #![allow(clippy::disallowed_methods, reason = "it reports how long it took")]
 
 mod changes;
+mod rules;
 
 use std::fs::{self, Metadata};
 use std::path::{Path, PathBuf};
@@ -10,9 +12,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
+use tribune_core::Readers;
 
 use self::changes::Changes;
-use super::{Item, Listing, Provider, ProviderError};
+use self::rules::{FolderReaders, Rule};
+use super::{Item, Listing, Provider, ProviderError, Unreachable};
 use crate::format::{Contents, Fault, Formats, Input, Reading, Sink, Stop};
 
 #[derive(Debug, Clone)]
@@ -73,6 +77,13 @@ impl Folder {
         input.read(sink)
     }
 
+    /// Who may see a file at `relative` by the rules of its folders.
+    pub fn readers(&self, relative: &str) -> Readers {
+        let folders = Path::new(relative).ancestors().skip(1);
+        folders
+            .fold(Readers::default(), |readers, folder| readers.narrowed(&Rule::of(&self.path.join(folder)).readers()))
+    }
+
     fn file(&self, key: &str) -> PathBuf {
         if self.path.is_file() {
             return self.path.clone();
@@ -130,6 +141,12 @@ impl Provider for Folder {
         Some(self.path.display().to_string())
     }
 
+    fn mistakes(&self) -> Vec<Fault> {
+        let mut mistakes = walk(&self.path, &self.reading.formats).excluded;
+        mistakes.retain(|fault| Path::new(&fault.file).ends_with(rules::FILE));
+        mistakes
+    }
+
     fn problem(&self) -> Option<String> {
         if self.path.exists() {
             return None;
@@ -160,6 +177,14 @@ fn walk(root: &Path, formats: &Formats) -> Listing {
         problem,
         skipped: true,
     };
+    let mut readers = FolderReaders::default();
+    let enter = |folder: &Path, readers: &mut FolderReaders| {
+        let mistake = readers.enter(folder);
+        mistake.map(|problem| fault(&folder.join(rules::FILE), problem))
+    };
+    if root.is_file() {
+        found.excluded.extend(enter(root.parent().unwrap_or(root), &mut readers));
+    }
     let entries = walkdir::WalkDir::new(root).sort_by_file_name().into_iter();
     for entry in entries.filter_entry(|entry| !hidden(entry)) {
         let entry = match entry {
@@ -167,11 +192,16 @@ fn walk(root: &Path, formats: &Formats) -> Listing {
             Err(error) => {
                 let problem = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
                 let path = error.path().unwrap_or(root);
-                found.unreachable.push(fault(path, format!("cannot be read: {problem}")));
+                let fault = fault(path, format!("cannot be read: {problem}"));
+                found.unreachable.push(Unreachable { fault, readers: readers.of_unreachable(path) });
                 continue;
             }
         };
         let path = entry.path();
+        // The root may be a link.
+        if entry.file_type().is_dir() || (entry.depth() == 0 && path.is_dir()) {
+            found.excluded.extend(enter(path, &mut readers));
+        }
         let is_link = entry.path_is_symlink() && entry.depth() > 0;
         let is_document = formats.find(path).is_some();
         if is_link && (is_document || path.is_dir()) {
@@ -186,11 +216,15 @@ fn walk(root: &Path, formats: &Formats) -> Listing {
             continue;
         }
         match (fs::metadata(path), relative_to_root(path)) {
-            (Err(error), _) => found.unreachable.push(fault(path, format!("cannot be read: {error}"))),
+            (Err(error), _) => {
+                let fault = fault(path, format!("cannot be read: {error}"));
+                found.unreachable.push(Unreachable { fault, readers: readers.of_unreachable(path) });
+            }
             (Ok(metadata), _) if !metadata.is_file() => {}
             (Ok(_), None) => found.excluded.push(fault(path, "its name is not UTF-8".to_owned())),
             (Ok(metadata), Some(key)) => {
-                found.items.push(Item { key, fingerprint: fingerprint(&metadata), bytes: metadata.len() });
+                let readers = readers.of(path);
+                found.items.push(Item { key, fingerprint: fingerprint(&metadata), bytes: metadata.len(), readers });
             }
         }
     }

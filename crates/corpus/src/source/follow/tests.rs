@@ -58,6 +58,7 @@ fn corpus(dir: &Path, batches: usize) -> (Arc<DocumentsSource>, Arc<Gated>) {
         name: "docs".to_owned(),
         title: "Docs".to_owned(),
         description: None,
+        readers: tribune_core::Readers::default(),
         provider: Arc::new(Folder::new(dir.join("docs"), Reading::default(), Limits::default())),
         collection: Collection::default(),
         index_dir: dir.join("index"),
@@ -104,7 +105,7 @@ async fn each_update_embeds_only_what_is_new() {
     cancel.cancel();
     following.await.expect("ended in good order");
     assert_eq!(model.embedded.load(Ordering::SeqCst), 21);
-    assert_eq!(source.published().expect("published").coverage(), (21, 21));
+    assert_eq!(source.seen_in_full().expect("published").coverage(), (21, 21));
 }
 
 #[tokio::test(flavor = "multi_thread")]

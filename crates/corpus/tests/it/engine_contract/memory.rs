@@ -120,6 +120,7 @@ impl Changes for MemoryChanges {
             key: stored.record.key.clone(),
             file: stored.file.clone(),
             date: stored.record.date,
+            readers: stored.record.readers.clone(),
             fields: Some(stored.record.fields.clone()),
         });
         Ok({ holdings }.find(|holding| is_wanted(holding)))
@@ -241,8 +242,15 @@ impl MemoryVersion {
         }
     }
 
-    fn passes(stored: &Stored, filter: &Filter) -> bool {
-        filter.0.iter().all(|condition| Self::meets(stored, condition))
+    fn passes(stored: &Stored, filter: &Filter, visible: &Visible) -> bool {
+        Self::is_seen(stored, visible) && filter.0.iter().all(|condition| Self::meets(stored, condition))
+    }
+
+    fn is_seen(stored: &Stored, visible: &Visible) -> bool {
+        match visible {
+            Visible::All => true,
+            Visible::Only(readers) => readers.contains(&stored.record.readers.to_string()),
+        }
     }
 
     /// How many of the wanted stems a text has, for its length.
@@ -318,7 +326,7 @@ impl Version for MemoryVersion {
             Leg::Words => self.best(
                 |stored, (header, text)| {
                     let score = Self::words_score(&format!("{header}\n{text}"), ranking.clauses)?;
-                    Self::passes(stored, ranking.filter).then_some(score)
+                    Self::passes(stored, ranking.filter, ranking.visible).then_some(score)
                 },
                 ranking.depth,
             ),
@@ -326,7 +334,7 @@ impl Version for MemoryVersion {
                 |stored, (_, text)| {
                     let vector = self.vectors.get(&hash(text))?;
                     let cosine = vector.iter().zip(*wanted).map(|(a, b)| a * b).sum();
-                    Self::passes(stored, ranking.filter).then_some(cosine)
+                    Self::passes(stored, ranking.filter, ranking.visible).then_some(cosine)
                 },
                 ranking.depth,
             ),
@@ -334,9 +342,10 @@ impl Version for MemoryVersion {
         Ok(legs.iter().map(rank).collect())
     }
 
-    fn similar(&self, text: &str, depth: usize) -> Result<Vec<Candidate>> {
+    fn similar(&self, text: &str, visible: &Visible, depth: usize) -> Result<Vec<Candidate>> {
         let wanted = stems(text, &mut EnglishWords::default());
-        Ok(self.best(|_, (_, text)| Some(Self::score(text, &wanted)), depth))
+        let score = |stored: &Stored, text: &str| Self::is_seen(stored, visible).then(|| Self::score(text, &wanted));
+        Ok(self.best(|stored, (_, text)| score(stored, text), depth))
     }
 
     fn centroid(&self, key: &str) -> Result<Option<Vec<f32>>> {
@@ -358,8 +367,9 @@ impl Version for MemoryVersion {
         })
     }
 
-    fn document(&self, key: &str) -> Result<Option<StoredDocument>> {
-        Ok(self.state.documents.get(key).map(|stored| StoredDocument {
+    fn document(&self, key: &str, visible: &Visible) -> Result<Option<StoredDocument>> {
+        let stored = self.state.documents.get(key).filter(|stored| Self::is_seen(stored, visible));
+        Ok(stored.map(|stored| StoredDocument {
             file: stored.file.clone(),
             title: stored.record.title.clone(),
             text: stored.record.text.clone(),
@@ -370,13 +380,17 @@ impl Version for MemoryVersion {
         }))
     }
 
-    fn holds(&self, key: &str) -> Result<bool> {
-        Ok(self.state.documents.contains_key(key))
+    fn holds(&self, key: &str, visible: &Visible) -> Result<bool> {
+        Ok(self.document(key, visible)?.is_some())
     }
 
-    fn facets(&self, field: &str, filter: &Filter) -> Result<Vec<(String, u64)>> {
+    fn shows(&self, passage: PassageId, visible: &Visible) -> Result<bool> {
+        Ok(Self::is_seen(self.find(passage).0, visible))
+    }
+
+    fn facets(&self, field: &str, filter: &Filter, visible: &Visible) -> Result<Vec<(String, u64)>> {
         let mut counts: BTreeMap<String, u64> = BTreeMap::new();
-        for stored in self.state.documents.values().filter(|stored| Self::passes(stored, filter)) {
+        for stored in self.state.documents.values().filter(|stored| Self::passes(stored, filter, visible)) {
             if let Some(value) = stored.record.fields.get(field).and_then(|value| value.as_str()) {
                 *counts.entry(value.to_owned()).or_default() += 1;
             }
@@ -386,14 +400,14 @@ impl Version for MemoryVersion {
         Ok(counts)
     }
 
-    fn any(&self, filter: &Filter) -> Result<Option<PassageId>> {
-        let found = { self.all() }.find(|(_, stored, _)| Self::passes(stored, filter));
+    fn any(&self, filter: &Filter, visible: &Visible) -> Result<Option<PassageId>> {
+        let found = { self.all() }.find(|(_, stored, _)| Self::passes(stored, filter, visible));
         Ok(found.map(|(passage, ..)| passage))
     }
 
-    fn documents_with(&self, field: &str, value: &str) -> Result<Vec<DatedDocument>> {
+    fn documents_with(&self, field: &str, value: &str, visible: &Visible) -> Result<Vec<DatedDocument>> {
         let filter = Filter(vec![Condition::Is { field: field.to_owned(), value: value.to_owned() }]);
-        let found = self.best(|stored, _| Self::passes(stored, &filter).then_some(1.0), usize::MAX);
+        let found = self.best(|stored, _| Self::passes(stored, &filter, visible).then_some(1.0), usize::MAX);
         let dated = found.into_iter().map(|found| DatedDocument {
             document: found.document,
             passage: found.passage,
@@ -421,8 +435,9 @@ impl Version for MemoryVersion {
         Ok(places)
     }
 
-    fn keys_beside(&self, key: &str, before: bool, most: usize) -> Result<Vec<String>> {
-        let keys = self.state.documents.keys().cloned();
+    fn keys_beside(&self, key: &str, before: bool, most: usize, visible: &Visible) -> Result<Vec<String>> {
+        let seen = self.state.documents.iter().filter(|(_, stored)| Self::is_seen(stored, visible));
+        let keys = seen.map(|(key, _)| key.clone());
         Ok(if before {
             let keys: Vec<String> = keys.filter(|other| other.as_str() < key).collect();
             keys.into_iter().rev().take(most).collect()

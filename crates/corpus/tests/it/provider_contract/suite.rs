@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use tribune_core::{CallContext, DocumentId, Principal, Query, Source};
+use tribune_core::{CallContext, DocumentId, Principal, Query, Source, UserId};
 use tribune_corpus::format::{Record, Sink, Stop};
 use tribune_corpus::{Collection, DocumentsSource, Pool, Provider, Settings};
 
@@ -14,6 +14,11 @@ pub trait Fixture {
     /// Puts one record with this text behind the key of `name`.
     fn put(&self, name: &str, text: &str);
     fn remove(&self, name: &str);
+
+    /// Limits who may see all records to one reader, or opens them again; `false` if the provider cannot.
+    fn restrict(&self, _reader: Option<&str>) -> bool {
+        false
+    }
 
     /// The provider's key for `name`.
     fn key(&self, name: &str) -> String {
@@ -33,6 +38,7 @@ pub async fn check(fixture: &dyn Fixture) {
     sink_can_stop_reading(fixture);
     changes_are_reported(fixture).await;
     corpus_is_searched_and_follows(fixture).await;
+    readers_are_obeyed(fixture).await;
 }
 
 fn listed(fixture: &dyn Fixture) -> BTreeMap<String, String> {
@@ -122,20 +128,64 @@ async fn changes_are_reported(fixture: &dyn Fixture) {
     provider.changed().await;
 }
 
-async fn corpus_is_searched_and_follows(fixture: &dyn Fixture) {
-    let dir = tempfile::tempdir().expect("a folder");
+fn source(fixture: &dyn Fixture, dir: &std::path::Path) -> DocumentsSource {
     let settings = Settings {
         name: "things".to_owned(),
         title: "Things".to_owned(),
         description: None,
-        index_dir: dir.path().join("index"),
+        readers: tribune_core::Readers::default(),
+        index_dir: dir.join("index"),
         provider: fixture.provider(),
         collection: Collection { noun: "things".to_owned(), ..Collection::default() },
         embedder: None,
     };
-    let source = DocumentsSource::new(settings, Pool::start().expect("pool"));
+    DocumentsSource::new(settings, Pool::start().expect("pool"))
+}
+
+fn context(principal: Principal) -> CallContext {
+    CallContext::new(principal, std::time::Instant::now() + std::time::Duration::from_secs(600))
+}
+
+/// The records of `b.txt` are gone, those of `d.txt` are left.
+async fn readers_are_obeyed(fixture: &dyn Fixture) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let source = source(fixture, dir.path());
     let update = || source.update(&CancellationToken::new(), &|_| {}).expect("indexed");
-    let context = CallContext::new(Principal::Local, std::time::Instant::now() + std::time::Duration::from_secs(600));
+    let ann = context(Principal::User(UserId::new("ann").expect("a name")));
+    let ben = context(Principal::User(UserId::new("ben").expect("a name")));
+    let local = context(Principal::Local);
+    let found = async |cx: &CallContext| {
+        let hits = source.search(&Query { text: "zeta".to_owned(), limit: 10 }, cx).await.expect("searched");
+        let id = DocumentId::new("things", &fixture.record_key("d.txt")).expect("an id");
+        let document = source.fetch(&id, cx).await.expect("fetched");
+        assert_eq!(document.is_some(), hits.len() == 1);
+        hits.len()
+    };
+    update();
+    assert_eq!([found(&ann).await, found(&ben).await, found(&local).await], [1, 1, 1]);
+    let before = listed(fixture);
+    if !fixture.restrict(Some("user:ann")) {
+        let items = fixture.provider().list().expect("listed").items;
+        assert!(items.iter().all(|item| item.readers.is_everybody()));
+        return;
+    }
+    fixture.provider().changed().await;
+    assert_eq!(listed(fixture), before, "contents are the same");
+    assert_eq!(update().files_read, 1, "and are read again");
+    assert_eq!([found(&ann).await, found(&ben).await, found(&local).await], [1, 0, 1]);
+    assert_eq!(source.facts().documents, Some(0));
+    assert_eq!(update().files_read, 0);
+    fixture.restrict(None);
+    fixture.provider().changed().await;
+    assert_eq!(update().files_read, 1);
+    assert_eq!([found(&ben).await, source.facts().documents.unwrap_or_default() as usize], [1, 1]);
+}
+
+async fn corpus_is_searched_and_follows(fixture: &dyn Fixture) {
+    let dir = tempfile::tempdir().expect("a folder");
+    let source = source(fixture, dir.path());
+    let update = || source.update(&CancellationToken::new(), &|_| {}).expect("indexed");
+    let context = context(Principal::Local);
     let found = async |text: &str| {
         let query = Query { text: text.to_owned(), limit: 10 };
         let hits = source.search(&query, &context).await.expect("searched");

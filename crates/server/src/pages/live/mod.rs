@@ -17,7 +17,7 @@ use http::{StatusCode, Uri};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
-use tribune_core::{CallContext, Document, DocumentId, Error, ErrorKind, Links, Principal, Result};
+use tribune_core::{CallContext, Document, DocumentId, Error, ErrorKind, Links, Principal, Result, Source};
 use tribune_page::View;
 
 use super::sources;
@@ -220,8 +220,9 @@ pub(crate) async fn overview(
     Extension(caller): Extension<Caller>,
     uri: Uri,
 ) -> Result<Response, Refusal> {
-    let is_user = caller.principal != Principal::Anonymous;
-    live.stream(&service, Watched::Sources { is_user }, &caller, &uri).await
+    let shown = sources::shown(&service, &caller);
+    let watched = Watched::Sources { name: format!("sources {}", shown.join(" ")), shown };
+    live.stream(&service, watched, &caller, &uri).await
 }
 
 /// A live document that everybody may see.
@@ -234,7 +235,8 @@ pub(crate) async fn document(
     let id = path_after(&uri, "/live/");
     let is_live = |id: &DocumentId| {
         let mut sources = service.sources().iter();
-        sources.any(|source| source.owns(id.scheme()) && source.facts().live && !source.is_personal())
+        let is_shared = |source: &dyn Source| !source.is_personal() && source.readers().is_everybody();
+        sources.any(|source| source.owns(id.scheme()) && source.facts().live && is_shared(&**source))
     };
     let id = DocumentId::parse(&id).ok().filter(is_live);
     let id = id.ok_or_else(|| Error::not_found(NOT_LIVE))?;
@@ -244,8 +246,8 @@ pub(crate) async fn document(
 
 /// What a feed checks.
 enum Watched {
-    /// The sources, as a user or an anonymous caller sees them.
-    Sources { is_user: bool },
+    /// The sources that a caller is shown.
+    Sources { name: String, shown: Vec<String> },
     Document {
         id: DocumentId,
         /// Fetched once: what changes comes from its view.
@@ -257,15 +259,14 @@ impl Watched {
     /// The same for everybody who would see the same.
     fn name(&self) -> &str {
         match self {
-            Self::Sources { is_user: true } => "sources of users",
-            Self::Sources { is_user: false } => "sources",
+            Self::Sources { name, .. } => name,
             Self::Document { id, .. } => id.as_str(),
         }
     }
 
     async fn frame(&mut self, service: &Service) -> Result<Frame> {
         let (id, fetched) = match self {
-            Self::Sources { is_user } => return Ok(Frame::new(vec![sources::region(service, *is_user)])),
+            Self::Sources { shown, .. } => return Ok(Frame::new(vec![sources::region(service, shown)])),
             Self::Document { id, fetched } => (id, fetched),
         };
         let deadline = service.clock.monotonic() + service.settings.source_timeout;

@@ -38,7 +38,7 @@ pub(crate) async fn profile(
 /// Who looks at the profiles.
 pub(super) struct Visit<'a> {
     service: &'a Service,
-    principal: &'a Principal,
+    caller: &'a Caller,
     headers: &'a HeaderMap,
     base: &'a str,
 }
@@ -51,12 +51,12 @@ struct Problem {
 
 impl<'a> Visit<'a> {
     pub(super) fn new(service: &'a Service, caller: &'a Caller, headers: &'a HeaderMap) -> Self {
-        Self { service, principal: &caller.principal, headers, base: service.links.path_prefix() }
+        Self { service, caller, headers, base: service.links.path_prefix() }
     }
 
     /// A profile that the caller may see, or a page that says why not.
     pub(super) fn find(&self, name: &str) -> Result<&'a Arc<Profile>, Refusal> {
-        let (status, what, meant) = match self.service.profile(name) {
+        let (status, what, meant) = match self.service.profile_for(name, self.caller) {
             Some(profile) if self.may_see(profile) => return Ok(profile),
             Some(_) => (StatusCode::FORBIDDEN, CLOSED.to_owned(), None),
             None => {
@@ -76,25 +76,25 @@ impl<'a> Visit<'a> {
     /// The page for an unknown tool.
     pub(super) fn no_tool(&self, profile: &Arc<Profile>, name: &str) -> Response {
         let mut what = format!("Unknown tool “{name}” in the profile “{}”", profile.name());
-        if *self.principal == Principal::Anonymous {
+        if self.caller.principal == Principal::Anonymous {
             what = format!("{what}. {SIGN_IN}");
         }
         if wants_json(self.headers) {
             return page::missing(self.headers, self.base, &what, "/try lists the tools.");
         }
-        let state = profile.state();
-        let meant = nearest(name, state.visible_to(self.principal).registry.names());
+        let state = profile.state_for(self.caller);
+        let meant = nearest(name, state.visible_to(&self.caller.principal).registry.names());
         let meant = meant.map(|tool| (tool.to_owned(), tool_page(self.base, profile.name(), tool)));
         self.tools(profile, StatusCode::NOT_FOUND, Some(Problem { what, meant }))
     }
 
     /// `admin` needs the admin token.
     fn may_see(&self, profile: &Profile) -> bool {
-        !profile.spec().admin || *self.principal == Principal::User(UserId::admin())
+        !profile.spec().admin || self.caller.principal == Principal::User(UserId::admin())
     }
 
     fn open_profiles(&self) -> impl Iterator<Item = &'a Arc<Profile>> {
-        self.service.profiles().filter(|profile| self.may_see(profile))
+        self.service.profiles_for(self.caller).filter(|profile| self.may_see(profile))
     }
 
     fn profiles(&self, status: StatusCode, problem: Option<Problem>) -> Response {
@@ -108,10 +108,11 @@ impl<'a> Visit<'a> {
     }
 
     fn card(&self, profile: &Arc<Profile>) -> Value {
-        let state = profile.state();
-        let state = state.visible_to(self.principal);
+        let state = profile.state_for(self.caller);
+        let state = state.visible_to(&self.caller.principal);
         let tools = state.registry.specs();
-        let sources = profile.spec().sources.as_ref();
+        let named = |_: &Vec<String>| profile.sources_for(self.caller).map(|source| source.name()).collect::<Vec<_>>();
+        let sources = profile.spec().sources.as_ref().map(named);
         context! {
             name => profile.name(),
             page => profile_page(self.base, profile.name()),

@@ -63,7 +63,7 @@ pub(crate) async fn tool(
     let (parts, body) = request.into_parts();
     let visit = Visit::new(&service, &caller, &parts.headers);
     let profile = visit.find(&profile)?;
-    let state = profile.state();
+    let state = profile.state_for(&caller);
     let Some(tool) = state.visible_to(&caller.principal).registry.lookup(&name) else {
         return Ok(visit.no_tool(profile, &name));
     };

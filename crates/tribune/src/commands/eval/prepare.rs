@@ -27,7 +27,7 @@ pub struct DatasetIndexes {
 
 /// A dataset, ready to be searched.
 pub struct Prepared {
-    pub snapshot: Arc<Snapshot>,
+    pub snapshot: Snapshot,
     pub dir: PathBuf,
     pub indexed: IndexReport,
     /// `None` without a model.
@@ -56,6 +56,7 @@ impl DatasetIndexes {
                 name: scheme(&dataset.name),
                 title: dataset.name.clone(),
                 description: None,
+                readers: tribune_core::Readers::default(),
                 provider: Arc::new(Folder::new(&dataset.corpus, Reading::default(), Limits::default())),
                 collection: Collection::default(),
                 index_dir: dir.clone(),
@@ -72,7 +73,7 @@ impl DatasetIndexes {
             bail!("{} has no documents{first}", dataset.corpus.display());
         }
         let embedded = embed_with_progress(&source, &progress)?;
-        let snapshot = source.published()?;
+        let snapshot = source.seen_in_full()?;
         let (passages, covered) = snapshot.coverage();
         if embedded.is_some() && covered < passages {
             bail!("only {covered} of {passages} passages of {} have vectors; try again with --fresh", dataset.name);

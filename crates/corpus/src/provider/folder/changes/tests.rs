@@ -20,6 +20,9 @@ fn only_document_events_count() {
         (data, "/docs/a.md", true),
         (closed, "/docs/deep/a.jsonl", true),
         (opened, "/docs/a.md", false),
+        (data, "/docs/deep/.tribune.toml", true),
+        (EventKind::Remove(RemoveKind::File), "/docs/.tribune.toml", true),
+        (data, "/docs/.git/.tribune.toml", false),
         (data, "/docs/debug.log", false),
         (data, "/docs/.git/a.md", false),
         (data, "/docs/.a.md.swp", false),
@@ -37,6 +40,7 @@ fn only_document_events_count() {
     }
     let of_file = |path: &str| relevance("/docs/one.md", true).of(&Event::new(data).add_path(path.into()));
     assert!(of_file("/docs/one.md") && !of_file("/docs/two.md"));
+    assert!(of_file("/docs/.tribune.toml"));
 }
 
 #[test]

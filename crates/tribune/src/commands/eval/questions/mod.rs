@@ -66,7 +66,7 @@ fn build_vectors(corpus: &DocumentsSource, may_build: bool) -> anyhow::Result<Op
             Err(error) => return Err(error.into()),
         }
     }
-    let (passages, covered) = corpus.published()?.coverage();
+    let (passages, covered) = corpus.seen_in_full()?.coverage();
     let name = corpus.name();
     let is_partial = covered > 0 && covered < passages;
     Ok(is_partial.then(|| format!("source `{name}`: {covered} of {passages} passages have vectors so far")))
