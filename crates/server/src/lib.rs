@@ -3,7 +3,6 @@
 //!
 //! In reading order; a module depends only on those above it:
 //! - `local_proof`: how the person at this machine is known;
-//! - `limits`: how much callers and connections may take;
 //! - [`connect`]: what to paste into each host;
 //! - [`settings`]: what can be configured, with its defaults;
 //! - `address`: host names of requests;
@@ -29,7 +28,6 @@ pub mod audit;
 pub mod connect;
 pub mod contract;
 pub mod identity;
-mod limits;
 mod local_proof;
 pub mod mcp;
 mod metrics;
@@ -45,7 +43,6 @@ pub mod settings;
 mod sign_in;
 pub mod supervisor;
 
-pub use limits::{LimitSettings, Proxies};
 pub use local_proof::LocalProof;
 pub use mcp::stdio::serve_stdio;
 pub use metrics::METRICS;

@@ -20,12 +20,12 @@ use tokio_util::task::TaskTracker;
 use tower::Service as _;
 
 use crate::identity::{Need, need};
-use crate::limits::connections::{Admitted, Connections, allowed_by_descriptors};
-use crate::limits::sending::{Budget, Sending, Sent};
-use crate::limits::{LimitSettings, Rate, SocketPeer};
 use crate::response;
 use crate::router::{App, private, public};
 use crate::service::Service;
+use tribune_limits::connections::{Admitted, Connections, allowed_by_descriptors};
+use tribune_limits::sending::{Budget, Sending, Sent};
+use tribune_limits::{LimitSettings, Rate, SocketPeer};
 
 const CONNECTIONS_END_WITHIN: Duration = Duration::from_secs(5);
 const RESPONSES_SENT_WITHIN: Duration = Duration::from_secs(3);

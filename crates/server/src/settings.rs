@@ -3,8 +3,9 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use crate::connect::Reach;
-use crate::limits::LimitSettings;
+use tribune_config::Reach;
+use tribune_limits::LimitSettings;
+
 use crate::local_proof::LocalProof;
 
 #[derive(Debug, Clone)]

@@ -12,6 +12,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("core", &["clock", "page"]),
     ("config", &["core"]),
     ("registry", &["core"]),
+    ("limits", &["core"]),
     ("storage", &["config", "core"]),
     ("embed", &[]),
     ("binance", &["clock"]),
@@ -32,7 +33,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("agent", &["config", "core", "storage"]),
     ("conformance", &[]),
     ("oauth", &["core", "storage"]),
-    ("server", &["registry", "config", "core", "page", "storage", "agent", "oauth", "conformance"]),
+    ("server", &["registry", "limits", "config", "core", "page", "storage", "agent", "oauth", "conformance"]),
     ("exchange-sim", &[]),
 ];
 

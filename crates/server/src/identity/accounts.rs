@@ -15,8 +15,8 @@ use tribune_oauth::{Issuer, new_secret, sha256, verify_password};
 use tribune_storage::{BrowserSessions, Store, Token, Tokens, User, Users};
 
 use super::tokens;
-use crate::limits::Rate;
 use crate::response::page::SignInPage;
+use tribune_limits::Rate;
 
 const MAX_TOKEN_CHARS: usize = 16 * 1024;
 /// How long somebody stays signed in in a browser.

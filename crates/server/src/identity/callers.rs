@@ -14,12 +14,12 @@ use tribune_oauth::sha256;
 use super::accounts::{Accounts, Identity, challenge};
 use super::needs::{Need, need};
 use super::session::Cookie;
-use crate::limits::{Exceeded, Limits};
 use crate::local_proof::LocalProof;
 use crate::response::page::SignInPage;
 use crate::response::{self, Refusal, page, rpc};
 use crate::sender;
 use crate::settings::Settings;
+use tribune_limits::{Exceeded, Limits};
 
 /// Who sent a request; the guard puts it into the request's extensions.
 #[derive(Clone)]

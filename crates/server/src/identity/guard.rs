@@ -18,9 +18,9 @@ use super::Accounts;
 use super::callers::{Caller, Callers, Denial};
 use super::needs::is_open_to_pages;
 use crate::address::{bare_host, host_name, is_loopback_origin};
-use crate::limits::{Limits, SocketPeer};
 use crate::response::{Refusal, rpc};
 use crate::settings::Settings;
+use tribune_limits::{Limits, SocketPeer};
 
 const CORRELATION: HeaderName = HeaderName::from_static("x-correlation-id");
 const MAX_CORRELATION_CHARS: usize = 64;

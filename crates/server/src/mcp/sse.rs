@@ -26,9 +26,9 @@ use tribune_core::Principal;
 
 use super::{Handler, collapse, render};
 use crate::identity::Caller;
-use crate::limits::Place;
 use crate::response::{self, rpc};
 use crate::service::{Profile, Service};
+use tribune_limits::Place;
 
 /// Messages that may wait in either direction before the sender has to wait.
 const CHANNEL: usize = 16;

@@ -22,9 +22,9 @@ use tribune_storage::ConversationStore;
 use crate::address::bare_host;
 use crate::audit::Audit;
 use crate::identity::{Accounts, Caller, challenge};
-use crate::limits::Limits;
 use crate::settings::Settings;
 use crate::supervisor::{Jitter, Supervisor};
+use tribune_limits::Limits;
 
 pub use chat::{Chat, NoChat};
 pub use profile::{Profile, ProfileSpec, ProfileState};

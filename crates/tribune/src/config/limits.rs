@@ -5,7 +5,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use serde::Deserialize;
 use tribune_config::check_range;
-use tribune_server::{LimitSettings, Proxies};
+use tribune_limits::{LimitSettings, Proxies};
 
 /// 0 switches a number off.
 #[derive(Debug, Clone, Deserialize)]

@@ -24,9 +24,10 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use tribune_config::Secret;
 use tribune_corpus::EmbedderChoice;
+use tribune_limits::LimitSettings;
 use tribune_market_resolve::id::MarketId;
 use tribune_server::audit::AuditSettings;
-use tribune_server::{LimitSettings, ProfileSpec, Settings};
+use tribune_server::{ProfileSpec, Settings};
 use tribune_storage::Backend;
 
 use crate::demo::{self, Demo};

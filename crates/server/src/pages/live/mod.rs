@@ -23,11 +23,11 @@ use tribune_page::View;
 use super::sources;
 use crate::contract::fetch_document;
 use crate::identity::Caller;
-use crate::limits::Place;
 use crate::request::path_after;
 use crate::response::{self, Refusal, problem};
 use crate::service::Service;
 use frame::Frame;
+use tribune_limits::Place;
 
 /// How often a feed checks for changes.
 const PERIOD: Duration = Duration::from_secs(1);

@@ -8,7 +8,7 @@ use tribune_core::{Principal, UserId};
 
 /// The address of the connection that a request came on; in the request's extensions.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct SocketPeer(pub(crate) IpAddr);
+pub struct SocketPeer(pub IpAddr);
 
 /// The proxies whose `X-Forwarded-For` is believed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,13 +24,13 @@ impl Proxies {
         entries.iter().map(parse).collect::<Result<_, _>>().map(Self)
     }
 
-    pub(crate) fn trusts(&self, address: IpAddr) -> bool {
+    pub fn trusts(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(&address))
     }
 
     /// The caller's address. Each proxy appends the address that it was called from, so only what trusted proxies have
     /// appended is believed.
-    pub(crate) fn caller(&self, socket: IpAddr, headers: &HeaderMap) -> IpAddr {
+    pub fn caller(&self, socket: IpAddr, headers: &HeaderMap) -> IpAddr {
         if !self.trusts(socket) {
             return socket;
         }
@@ -52,7 +52,7 @@ impl Proxies {
 
 /// Whom a limit counts for.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Subject {
+pub enum Subject {
     User(UserId),
     Peer(IpAddr),
 }
@@ -60,7 +60,7 @@ pub(crate) enum Subject {
 impl Subject {
     /// `None` for the person at this machine, and for anonymous callers on loopback: behind a proxy that is not trusted,
     /// all of them share one address.
-    pub(crate) fn new(principal: &Principal, peer: Option<IpAddr>) -> Option<Self> {
+    pub fn new(principal: &Principal, peer: Option<IpAddr>) -> Option<Self> {
         match principal {
             Principal::Local => None,
             Principal::User(user) => Some(Self::User(user.clone())),
@@ -68,13 +68,13 @@ impl Subject {
         }
     }
 
-    pub(crate) fn peer(peer: Option<IpAddr>) -> Option<Self> {
+    pub fn peer(peer: Option<IpAddr>) -> Option<Self> {
         peer.filter(|peer| !peer.is_loopback()).map(|peer| Self::Peer(subscriber(peer)))
     }
 }
 
 /// A subscriber gets a /64 of IPv6, and may use each of its addresses.
-pub(crate) fn subscriber(peer: IpAddr) -> IpAddr {
+pub fn subscriber(peer: IpAddr) -> IpAddr {
     match peer {
         IpAddr::V6(peer) => IpAddr::V6(Ipv6Addr::from_bits(peer.to_bits() & !u128::from(u64::MAX))),
         IpAddr::V4(_) => peer,

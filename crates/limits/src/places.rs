@@ -8,22 +8,22 @@ use parking_lot::Mutex;
 use super::Subject;
 
 /// The open streams of each caller.
-pub(crate) struct Places {
+pub struct Places {
     /// 0 limits nothing.
     max: usize,
     taken: Mutex<HashMap<Subject, usize>>,
 }
 
 /// The place of one stream, until it is dropped.
-pub(crate) struct Place(Option<(Arc<Places>, Subject)>);
+pub struct Place(Option<(Arc<Places>, Subject)>);
 
 impl Places {
-    pub(crate) fn new(max: usize) -> Self {
+    pub fn new(max: usize) -> Self {
         Self { max, taken: Mutex::default() }
     }
 
     /// `None` if the caller has too many. Whom no limit counts for always gets one.
-    pub(crate) fn take(self: &Arc<Self>, subject: Option<Subject>) -> Option<Place> {
+    pub fn take(self: &Arc<Self>, subject: Option<Subject>) -> Option<Place> {
         let Some(subject) = subject.filter(|_| self.max > 0) else {
             return Some(Place(None));
         };

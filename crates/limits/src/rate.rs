@@ -33,7 +33,7 @@ impl governor::clock::Clock for Monotonic {
 type Limiter<K> = RateLimiter<K, DashMapStateStore<K>, Monotonic, StateInformationMiddleware>;
 
 /// At most so many at once, and as many more in each period.
-pub(crate) struct Rate<K: Hash + Eq + Clone> {
+pub struct Rate<K: Hash + Eq + Clone> {
     /// `None` limits nothing.
     limiter: Option<Limiter<K>>,
     /// Keys that have used up what they were charged, and until when.
@@ -44,7 +44,7 @@ pub(crate) struct Rate<K: Hash + Eq + Clone> {
 
 impl<K: Hash + Eq + Clone> Rate<K> {
     /// A `max` of 0 limits nothing.
-    pub(crate) fn new(max: u32, period: Duration, clock: Arc<dyn Clock>) -> Self {
+    pub fn new(max: u32, period: Duration, clock: Arc<dyn Clock>) -> Self {
         let quota = NonZeroU32::new(max).and_then(|max| Some(Quota::with_period(period / max.get())?.allow_burst(max)));
         let limiter =
             quota.map(|quota| RateLimiter::dashmap_with_clock(quota, Monotonic(clock.clone())).with_middleware());
@@ -52,7 +52,7 @@ impl<K: Hash + Eq + Clone> Rate<K> {
     }
 
     /// Counts one; the error is how long to wait.
-    pub(crate) fn take(&self, key: &K) -> Result<(), Duration> {
+    pub fn take(&self, key: &K) -> Result<(), Duration> {
         let Some(limiter) = &self.limiter else {
             return Ok(());
         };
@@ -64,7 +64,7 @@ impl<K: Hash + Eq + Clone> Rate<K> {
     }
 
     /// Whether [`Self::charge`] has left anything; the error is how long to wait.
-    pub(crate) fn check(&self, key: &K) -> Result<(), Duration> {
+    pub fn check(&self, key: &K) -> Result<(), Duration> {
         if self.limiter.is_none() {
             return Ok(());
         }
@@ -81,7 +81,7 @@ impl<K: Hash + Eq + Clone> Rate<K> {
     }
 
     /// Counts what has happened already, and cannot be refused.
-    pub(crate) fn charge(&self, key: &K, times: u32) {
+    pub fn charge(&self, key: &K, times: u32) {
         let Some(limiter) = &self.limiter else {
             return;
         };

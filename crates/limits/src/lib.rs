@@ -6,11 +6,11 @@
 //! - [`connections`]: how many connections there may be, and which are silent;
 //! - [`sending`]: bytes that clients have not taken yet.
 
-pub(crate) mod connections;
+pub mod connections;
 mod peer;
 mod places;
 mod rate;
-pub(crate) mod sending;
+pub mod sending;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -18,10 +18,9 @@ use std::time::Duration;
 
 use tribune_core::{CallContext, Clock, Error, Principal, Result, ToolSpec, UserId};
 
-pub use peer::Proxies;
-pub(crate) use peer::{SocketPeer, Subject};
-pub(crate) use places::Place;
-pub(crate) use rate::Rate;
+pub use peer::{Proxies, SocketPeer, Subject};
+pub use places::Place;
+pub use rate::Rate;
 
 use places::Places;
 
@@ -80,10 +79,10 @@ impl Default for LimitSettings {
 
 /// A refusal: which limit, and how long to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Exceeded {
+pub struct Exceeded {
     limit: &'static str,
     what: &'static str,
-    pub(crate) wait: Duration,
+    pub wait: Duration,
 }
 
 impl Exceeded {
@@ -93,11 +92,11 @@ impl Exceeded {
     }
 
     /// Whole seconds, for `Retry-After`.
-    pub(crate) fn retry_after_secs(self) -> u64 {
+    pub fn retry_after_secs(self) -> u64 {
         (self.wait.as_secs() + u64::from(self.wait.subsec_nanos() > 0)).max(1)
     }
 
-    pub(crate) fn message(self) -> String {
+    pub fn message(self) -> String {
         let wait = match self.retry_after_secs() {
             secs @ ..=120 => format!("{secs} s"),
             secs @ ..=7_200 => format!("{} min", secs.div_ceil(60)),
@@ -134,8 +133,8 @@ impl Rates {
 }
 
 /// How often callers may do what.
-pub(crate) struct Limits {
-    pub(crate) settings: LimitSettings,
+pub struct Limits {
+    pub settings: LimitSettings,
     requests: Rates,
     calls: Rates,
     changes: Rate<UserId>,
@@ -145,7 +144,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    pub(crate) fn new(settings: LimitSettings, clock: &Arc<dyn Clock>) -> Self {
+    pub fn new(settings: LimitSettings, clock: &Arc<dyn Clock>) -> Self {
         let (users, anonymous) = (settings.calls_per_minute, settings.anonymous_calls_per_minute);
         let chat = settings.chat_tokens_per_day.div_ceil(CHAT_UNIT as u32);
         Self {
@@ -160,13 +159,13 @@ impl Limits {
     }
 
     /// Counts a request.
-    pub(crate) fn request(&self, principal: &Principal, peer: Option<IpAddr>) -> Result<(), Exceeded> {
+    pub fn request(&self, principal: &Principal, peer: Option<IpAddr>) -> Result<(), Exceeded> {
         let taken = self.requests.take(Subject::new(principal, peer));
         taken.map_err(|wait| Exceeded::new("requests", "Too many requests", wait))
     }
 
     /// Counts a tool call.
-    pub(crate) fn call(&self, tool: &ToolSpec, cx: &CallContext) -> Result<(), Exceeded> {
+    pub fn call(&self, tool: &ToolSpec, cx: &CallContext) -> Result<(), Exceeded> {
         let taken = self.calls.take(Subject::new(&cx.principal, cx.peer));
         taken.map_err(|wait| Exceeded::new("calls", "Too many calls", wait))?;
         match &cx.principal {
@@ -179,19 +178,19 @@ impl Limits {
     }
 
     /// Whether an address may try to sign in.
-    pub(crate) fn sign_in(&self, peer: Option<IpAddr>) -> Result<(), Exceeded> {
+    pub fn sign_in(&self, peer: Option<IpAddr>) -> Result<(), Exceeded> {
         let checked = Subject::peer(peer).map_or(Ok(()), |peer| self.sign_ins.check(&peer));
         checked.map_err(|wait| Exceeded::new("sign_ins", "Too many failed sign-ins from your address", wait))
     }
 
-    pub(crate) fn sign_in_failed(&self, peer: Option<IpAddr>) {
+    pub fn sign_in_failed(&self, peer: Option<IpAddr>) {
         if let Some(peer) = Subject::peer(peer) {
             self.sign_ins.charge(&peer, 1);
         }
     }
 
     /// Whether a user may chat.
-    pub(crate) fn chat(&self, principal: &Principal) -> Result<(), Exceeded> {
+    pub fn chat(&self, principal: &Principal) -> Result<(), Exceeded> {
         let Principal::User(user) = principal else {
             return Ok(());
         };
@@ -199,14 +198,14 @@ impl Limits {
         checked.map_err(|wait| Exceeded::new("chat_tokens", "You have used your chat tokens of today", wait))
     }
 
-    pub(crate) fn chatted(&self, principal: &Principal, tokens: u64) {
+    pub fn chatted(&self, principal: &Principal, tokens: u64) {
         if let Principal::User(user) = principal {
             self.chat.charge(user, u32::try_from(tokens.div_ceil(CHAT_UNIT)).unwrap_or(u32::MAX));
         }
     }
 
     /// A place for a stream.
-    pub(crate) fn stream(&self, principal: &Principal, peer: Option<IpAddr>) -> Result<Place, Exceeded> {
+    pub fn stream(&self, principal: &Principal, peer: Option<IpAddr>) -> Result<Place, Exceeded> {
         let place = self.streams.take(Subject::new(principal, peer));
         place.ok_or_else(|| Exceeded::new("streams", "You have too many open streams; close one", MINUTE))
     }

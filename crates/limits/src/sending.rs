@@ -19,18 +19,18 @@ const PIECE: usize = 64 * 1024;
 const CONNECTION_PART: usize = 8;
 
 /// The budget of all connections.
-pub(crate) struct Budget {
+pub struct Budget {
     /// 0 limits nothing.
     max: usize,
     used: AtomicUsize,
 }
 
 impl Budget {
-    pub(crate) fn new(max: usize) -> Self {
+    pub fn new(max: usize) -> Self {
         Self { max, used: AtomicUsize::new(0) }
     }
 
-    pub(crate) fn used(&self) -> usize {
+    pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
@@ -77,8 +77,8 @@ impl Drop for Held {
 }
 
 /// One request, from its arrival until its response has left.
-pub(crate) struct Sending {
-    pub(crate) activity: Arc<Activity>,
+pub struct Sending {
+    pub activity: Arc<Activity>,
     /// The client has to read before more is sent.
     is_unread: AtomicBool,
     progress: AtomicU64,
@@ -94,7 +94,7 @@ struct Rest {
 }
 
 impl Sending {
-    pub(super) fn new(activity: Arc<Activity>) -> Self {
+    pub(crate) fn new(activity: Arc<Activity>) -> Self {
         Self {
             activity,
             is_unread: AtomicBool::new(false),
@@ -116,7 +116,7 @@ impl Sending {
     }
 
     /// Drops what is left if the client has taken nothing since the last time.
-    pub(super) fn drop_if_stalled(&self) -> bool {
+    pub(crate) fn drop_if_stalled(&self) -> bool {
         let progress = self.progress.load(Ordering::Relaxed);
         let is_stalled =
             self.seen.swap(progress, Ordering::Relaxed) == progress && self.is_unread.load(Ordering::Relaxed);
@@ -135,7 +135,7 @@ impl Drop for Sending {
 }
 
 /// A response's body on its way to the client.
-pub(crate) struct Sent {
+pub struct Sent {
     inner: Body,
     sending: Arc<Sending>,
     /// `None` for what is too short to count.
@@ -148,7 +148,7 @@ pub(crate) struct Sent {
 
 impl Sent {
     /// The response to send, or `None` if there is no room for it.
-    pub(crate) fn new(response: Response<Body>, sending: Arc<Sending>, budget: &Arc<Budget>) -> Option<Response<Self>> {
+    pub fn new(response: Response<Body>, sending: Arc<Sending>, budget: &Arc<Budget>) -> Option<Response<Self>> {
         let size = response.body().size_hint().exact().and_then(|size| usize::try_from(size).ok());
         let held = match size {
             Some(size) => Some(budget.try_hold(size, &sending.activity)?),
@@ -158,7 +158,7 @@ impl Sent {
     }
 
     /// A short response, for which there is always room.
-    pub(crate) fn short(response: Response<Body>, sending: Arc<Sending>) -> Response<Self> {
+    pub fn short(response: Response<Body>, sending: Arc<Sending>) -> Response<Self> {
         response.map(|inner| Self { inner, sending, budget: None, held: None, left: 0 })
     }
 
@@ -203,7 +203,7 @@ impl Drop for Sent {
 /// The client has not read for too long.
 #[derive(Debug, thiserror::Error)]
 #[error("the client has not read its response for too long")]
-pub(crate) struct Stalled;
+pub struct Stalled;
 
 impl HttpBody for Sent {
     type Data = Chunk;
@@ -258,7 +258,7 @@ impl HttpBody for Sent {
 }
 
 /// Bytes that the connection has not sent yet.
-pub(crate) struct Chunk {
+pub struct Chunk {
     bytes: Bytes,
     _held: Option<Held>,
     sending: Arc<Sending>,

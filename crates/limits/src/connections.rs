@@ -24,7 +24,7 @@ const ENDING: usize = 16;
 const MAX_PAGES: usize = 8;
 
 /// What happens on one connection.
-pub(crate) struct Activity {
+pub struct Activity {
     /// Requests that have arrived.
     begun: AtomicU64,
     /// Requests whose response has not left completely.
@@ -34,14 +34,14 @@ pub(crate) struct Activity {
     /// Counts whatever shows that the client is there.
     progress: AtomicU64,
     /// Bytes of responses that the client has not taken.
-    pub(super) held: AtomicUsize,
+    pub(crate) held: AtomicUsize,
     /// A response was refused, and nothing has been taken since.
-    pub(super) is_full: AtomicBool,
+    pub(crate) is_full: AtomicBool,
     /// Responses with pieces that wait.
     waiting: Mutex<Vec<Weak<Sending>>>,
     pages: Semaphore,
     /// Told when the connection is to make room for another.
-    pub(crate) evicted: Notify,
+    pub evicted: Notify,
 }
 
 impl Default for Activity {
@@ -62,41 +62,41 @@ impl Default for Activity {
 
 impl Activity {
     /// Waits until a page may be made.
-    pub(crate) async fn page(&self) -> Option<SemaphorePermit<'_>> {
+    pub async fn page(&self) -> Option<SemaphorePermit<'_>> {
         self.pages.acquire().await.ok()
     }
 
     /// A request has arrived.
-    pub(crate) fn begin(self: &Arc<Self>) -> Arc<Sending> {
+    pub fn begin(self: &Arc<Self>) -> Arc<Sending> {
         self.begun.fetch_add(1, Ordering::Relaxed);
         self.open.fetch_add(1, Ordering::Relaxed);
         self.progressed();
         Arc::new(Sending::new(self.clone()))
     }
 
-    pub(super) fn ended(&self) {
+    pub(crate) fn ended(&self) {
         self.open.fetch_sub(1, Ordering::Relaxed);
         self.progressed();
     }
 
-    pub(super) fn progressed(&self) {
+    pub(crate) fn progressed(&self) {
         self.progress.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(super) fn waits(&self, sending: &Arc<Sending>) {
+    pub(crate) fn waits(&self, sending: &Arc<Sending>) {
         let mut waiting = self.waiting.lock();
         waiting.retain(|other| other.strong_count() > 0);
         waiting.push(Arc::downgrade(sending));
     }
 
-    pub(super) fn set_unread(&self, is_unread: bool) {
+    pub(crate) fn set_unread(&self, is_unread: bool) {
         match is_unread {
             true => self.unread.fetch_add(1, Ordering::Relaxed),
             false => self.unread.fetch_sub(1, Ordering::Relaxed),
         };
     }
 
-    pub(crate) fn is_full(&self) -> bool {
+    pub fn is_full(&self) -> bool {
         self.is_full.load(Ordering::Relaxed) && self.held.load(Ordering::Relaxed) > 0
     }
 
@@ -105,7 +105,7 @@ impl Activity {
     }
 
     /// Returns once the connection is no longer worth keeping, and why. Meanwhile drops what single streams do not read.
-    pub(crate) async fn overdue(&self, settings: &LimitSettings) -> &'static str {
+    pub async fn overdue(&self, settings: &LimitSettings) -> &'static str {
         sleep(settings.head).await;
         if self.begun.load(Ordering::Relaxed) == 0 {
             return "silent";
@@ -139,7 +139,7 @@ impl Activity {
 }
 
 /// All open connections.
-pub(crate) struct Connections {
+pub struct Connections {
     max: usize,
     /// 0 limits nothing.
     max_of_peer: usize,
@@ -156,13 +156,13 @@ struct Open {
 
 /// Why a connection is not let in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Full {
+pub enum Full {
     Total,
     Peer,
 }
 
 impl Full {
-    pub(crate) const fn as_str(self) -> &'static str {
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::Total => "total",
             Self::Peer => "peer",
@@ -171,22 +171,22 @@ impl Full {
 }
 
 /// An open connection, until it is dropped.
-pub(crate) struct Admitted {
-    pub(crate) activity: Arc<Activity>,
+pub struct Admitted {
+    pub activity: Arc<Activity>,
     /// Whether another connection was told to end for this one.
-    pub(crate) evicts: bool,
+    pub evicts: bool,
     peer: Option<IpAddr>,
     connections: Arc<Connections>,
 }
 
 impl Connections {
-    pub(crate) fn new(max: usize, max_of_peer: usize) -> Self {
+    pub fn new(max: usize, max_of_peer: usize) -> Self {
         Self { max, max_of_peer, open: Mutex::default() }
     }
 
     /// `peer` is `None` for those that many callers share: loopback, and trusted proxies. When there is no room, a
     /// connection without a request makes some: a flood of silent ones only ends itself.
-    pub(crate) fn admit(self: &Arc<Self>, peer: Option<IpAddr>) -> Result<Admitted, Full> {
+    pub fn admit(self: &Arc<Self>, peer: Option<IpAddr>) -> Result<Admitted, Full> {
         let peer = peer.filter(|_| self.max_of_peer > 0).map(subscriber);
         let mut open = self.open.lock();
         if peer.and_then(|peer| open.of_peer.get(&peer)).is_some_and(|own| *own >= self.max_of_peer) {
@@ -208,7 +208,7 @@ impl Connections {
         Ok(Admitted { activity, evicts, peer, connections: self.clone() })
     }
 
-    pub(crate) fn count(&self) -> usize {
+    pub fn count(&self) -> usize {
         self.open.lock().count
     }
 }
@@ -247,7 +247,7 @@ impl Drop for Admitted {
 }
 
 /// How many connections the descriptors of this process allow: a quarter stays free for files and requests of our own.
-pub(crate) fn allowed_by_descriptors() -> Option<usize> {
+pub fn allowed_by_descriptors() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     let max: usize = line.split_whitespace().next()?.parse().ok()?;
