@@ -1,5 +1,7 @@
 //! The open connections: how many there may be, and which are silent.
 
+pub mod sending;
+
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -10,9 +12,9 @@ use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::time::sleep;
 
-use super::LimitSettings;
-use super::peer::subscriber;
-use super::sending::Sending;
+use crate::LimitSettings;
+use crate::peer::subscriber;
+use sending::Sending;
 
 /// Connections that are looked at to find one to close.
 const LOOKED_AT: usize = 64;

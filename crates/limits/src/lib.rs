@@ -3,14 +3,14 @@
 //! - [`peer`]: which address a request comes from, and whom a limit counts for;
 //! - [`rate`]: how often something may happen;
 //! - [`places`]: how many streams one caller may have open;
-//! - [`connections`]: how many connections there may be, and which are silent;
-//! - [`sending`]: bytes that clients have not taken yet.
+//! - [`connections`]: how many connections there may be, which are silent, and what their clients have not taken yet.
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
 
 pub mod connections;
 mod peer;
 mod places;
 mod rate;
-pub mod sending;
 
 use std::net::IpAddr;
 use std::sync::Arc;

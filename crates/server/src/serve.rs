@@ -23,8 +23,8 @@ use crate::identity::{Need, need};
 use crate::response;
 use crate::router::{App, private, public};
 use crate::service::Service;
+use tribune_limits::connections::sending::{Budget, Sending, Sent};
 use tribune_limits::connections::{Admitted, Connections, allowed_by_descriptors};
-use tribune_limits::sending::{Budget, Sending, Sent};
 use tribune_limits::{LimitSettings, Rate, SocketPeer};
 
 const CONNECTIONS_END_WITHIN: Duration = Duration::from_secs(5);

@@ -11,7 +11,7 @@ use http::Response;
 use hyper::body::{Frame, SizeHint};
 use parking_lot::Mutex;
 
-use super::connections::Activity;
+use super::Activity;
 
 /// Larger bodies are sent in pieces, so that what a client does not read can be dropped.
 const PIECE: usize = 64 * 1024;
