@@ -3,7 +3,6 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use tribune_config::Reach;
 use tribune_limits::LimitSettings;
 
 use crate::local_proof::LocalProof;
@@ -71,9 +70,5 @@ impl Settings {
             offers_oauth: false,
             conformance: false,
         }
-    }
-    /// Whether only this machine reaches the server.
-    pub(crate) fn is_private(&self) -> bool {
-        self.listen.ip().is_loopback() && Reach::of(&self.public_url) == Reach::ThisMachine
     }
 }

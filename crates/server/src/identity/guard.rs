@@ -33,8 +33,6 @@ pub struct Guard {
     any_origin: bool,
     /// Pages served from this machine may call a server that only this machine reaches.
     loopback_origins: bool,
-    /// Whether only this machine reaches the server.
-    is_private: bool,
     callers: Callers,
     /// First half of the correlation ids made here: tells processes apart.
     process: u32,
@@ -70,7 +68,6 @@ impl Guard {
             hosts,
             origins,
             loopback_origins: loopback,
-            is_private: settings.is_private(),
             callers: Callers::new(settings, links, accounts, mcp_scopes, limits),
             process: std::process::id().wrapping_mul(0x9e37_79b9) ^ u32::from(settings.listen.port()),
             next: AtomicU32::new(0),
@@ -81,13 +78,9 @@ impl Guard {
         &self.callers
     }
 
-    /// Lets operators see details: everybody where only this machine reaches the server, otherwise who has the scope `admin`.
+    /// Lets operators see details: callers with the scope `admin`, as the local user has it.
     pub(crate) async fn admit_operator(&self, request: Request<Body>) -> Result<(), Refusal> {
         let (head, body) = request.into_parts();
-        // A page of a foreign name that was made to point to this machine is not of this machine.
-        if self.is_private && self.host_allowed(host_name(&head.headers, &head.uri).as_deref()) {
-            return Ok(());
-        }
         let caller = self.callers.identify(&head, self.correlation_id(&head.headers), self.peer(&head)).await;
         let denial = match caller {
             Err(denial) => denial,

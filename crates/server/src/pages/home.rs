@@ -12,7 +12,7 @@ use http::{HeaderMap, HeaderValue, StatusCode, header};
 use minijinja::{Value as Page, context};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::Value;
-use tribune_core::{CallContext, DocumentId, JsonObject, Links, Principal, Result, Source, UserId};
+use tribune_core::{CallContext, DocumentId, JsonObject, Links, Principal, Result, Scope, Source, UserId};
 
 use tribune_page::Element;
 
@@ -72,7 +72,7 @@ async fn overview(service: &Service, caller: &Caller, closed: bool) -> Response 
             link => service.settings.local.is_some(),
             closed,
             // Others would be refused.
-            operator => service.settings.is_private(),
+            operator => caller.scopes.contains(Scope::Admin),
             model => &model,
             missing_model,
             unusable => matches!(service.chat, Err(NoChat::Unusable(_))),

@@ -41,7 +41,7 @@ fn read_to_end(mut stream: TcpStream) -> Vec<u8> {
 }
 
 fn metric(server: &TestServer, name: &str) -> u64 {
-    let text = server.get("/metrics", &[]).body;
+    let text = server.metrics();
     let value = text.lines().find_map(|line| line.strip_prefix(name)?.trim().parse().ok());
     value.unwrap_or(0)
 }

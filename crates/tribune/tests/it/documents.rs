@@ -214,7 +214,7 @@ fn killed_index_run_leaves_old_index_serving() {
         })
         .collect();
     fs::write(server.dir.path().join("docs/many.jsonl"), rows).expect("written");
-    let before = server.get("/readyz", &[]).json()["sources"][0]["documents"].clone();
+    let before = server.readiness().json()["sources"][0]["documents"].clone();
     for _ in 0..3 {
         let mut run = Command::new(binary()).args(["index", "--config"]).arg(server.config()).spawn().expect("started");
         wait_for("the run to take the lock", || holds_lock(run.id()));
@@ -224,7 +224,7 @@ fn killed_index_run_leaves_old_index_serving() {
             break;
         }
         assert_eq!(search_ids(&server, "beans"), ["docs:beans.md"]);
-        assert_eq!(server.get("/readyz", &[]).json()["sources"][0]["documents"], before);
+        assert_eq!(server.readiness().json()["sources"][0]["documents"], before);
     }
     assert!(index(&server).status.success(), "the lock of a killed run frees itself");
     wait_for("the new index", || search_ids(&server, "number 199999").first().is_some_and(|id| id == "docs:r199999"));

@@ -67,14 +67,14 @@ fn removed_folder_is_followed_again() {
     let server = TestServer::start();
     let docs = server.dir.path().join("docs");
     fs::remove_dir_all(&docs).expect("removed");
-    let reason = |server: &TestServer| server.get("/readyz", &[]).json()["sources"][0]["reason"].to_string();
+    let reason = |server: &TestServer| server.readiness().json()["sources"][0]["reason"].to_string();
     wait_for("the reason", || reason(&server).contains("does not exist"));
-    assert_eq!(server.get("/readyz", &[]).json()["sources"][0]["status"], "degraded");
+    assert_eq!(server.readiness().json()["sources"][0]["status"], "degraded");
     assert_eq!(search_ids(&server, "beans"), ["docs:beans.md"], "the last index serves meanwhile");
     fs::create_dir(&docs).expect("made");
     fs::write(docs.join("again.md"), "hyacinth again").expect("written");
     finds(&server, "hyacinth", &["docs:again.md"]);
-    let ready = server.get("/readyz", &[]).json();
+    let ready = server.readiness().json();
     assert_eq!(ready["sources"][0]["status"], "ready", "{ready} {}", server.log());
     fs::write(docs.join("again.md"), "iris again").expect("written");
     finds(&server, "iris", &["docs:again.md"]);
@@ -100,7 +100,7 @@ fn single_file_and_linked_source_are_followed() {
         .at_once()
         .start();
     let dir = server.dir.path();
-    wait_for("the first source", || server.get("/readyz", &[]).json()["sources"][0]["status"] == "ready");
+    wait_for("the first source", || server.readiness().json()["sources"][0]["status"] == "ready");
     fs::write(dir.join("one.md"), "larkspur alone").expect("written");
     fs::create_dir(dir.join("first")).expect("made");
     fs::write(dir.join("first/m.md"), "magnolia").expect("written");

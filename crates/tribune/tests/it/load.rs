@@ -22,7 +22,7 @@ fn held(pid: u32) -> (u64, usize) {
 }
 
 fn gauge(server: &TestServer, name: &str) -> u64 {
-    let text = server.get("/metrics", &[]).body;
+    let text = server.metrics();
     let line = text.lines().find(|line| line.starts_with(&format!("{name} "))).unwrap_or_default();
     line.split(' ').nth(1).and_then(|value| value.parse().ok()).unwrap_or(0)
 }

@@ -173,7 +173,7 @@ fn wrong_market_arguments_are_explained() {
     });
     let message = fault(&server, "fetch", &json!({"id": "ticker:ETHUSDT"}));
     assert!(message.contains("refused"), "{message}");
-    let ready = server.get("/readyz", &[]);
+    let ready = server.readiness();
     assert!(ready.body.contains("streams: "), "{}", ready.body);
     // Search still knows the symbols and dates its prices.
     let found = server.call("search", json!({"query": "bitcoin"}));

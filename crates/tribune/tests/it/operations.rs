@@ -16,9 +16,9 @@ fn readiness_reports_reasons() {
         .at_once()
         .start();
     assert_eq!(server.get("/healthz", &[]).json()["status"], "ok");
-    wait_for("the other source", || server.get("/readyz", &[]).json()["sources"][0]["status"] == "ready");
-    wait_for("the reason", || server.get("/readyz", &[]).body.contains("no-such-folder does not exist"));
-    let ready = server.get("/readyz", &[]);
+    wait_for("the other source", || server.readiness().json()["sources"][0]["status"] == "ready");
+    wait_for("the reason", || server.readiness().body.contains("no-such-folder does not exist"));
+    let ready = server.readiness();
     assert_eq!(ready.status, 503);
     assert_eq!(ready.json()["sources"][1]["status"], "unready");
     let answer = server.call("search", json!({"query": "anything"}));
@@ -31,7 +31,7 @@ fn metrics_count_calls_by_tool_and_outcome() {
     let server = TestServer::start();
     server.call("search", json!({"query": "beans"}));
     server.modern("/mcp", "tools/call", json!({"name": "search", "arguments": {}}));
-    let text = server.get("/metrics", &[]).body;
+    let text = server.metrics();
     for line in [
         "tribune_tool_calls_total{tool=\"search\",outcome=\"ok\"} 1",
         "tribune_tool_calls_total{tool=\"search\",outcome=\"invalid_argument\"} 1",
@@ -132,7 +132,7 @@ fn corrected_source_becomes_ready_again() {
         .tables("[[sources]]\nname = \"late\"\nkind = \"documents\"\npath = \"late\"\n")
         .at_once()
         .start();
-    wait_for("the reason", || server.get("/readyz", &[]).body.contains("late does not exist"));
+    wait_for("the reason", || server.readiness().body.contains("late does not exist"));
     fs::create_dir(server.dir.path().join("late")).expect("a folder");
     fs::write(server.dir.path().join("late/a.md"), "at last").expect("written");
     let run = std::process::Command::new(crate::support::binary())
@@ -140,7 +140,7 @@ fn corrected_source_becomes_ready_again() {
         .arg(server.config())
         .output();
     assert!(run.expect("ran").status.success());
-    wait_for("readiness", || server.get("/readyz", &[]).json()["sources"][1]["status"] == "ready");
+    wait_for("readiness", || server.readiness().json()["sources"][1]["status"] == "ready");
 }
 
 /// A supervisor that does not read our standard error must still be able to stop us.

@@ -149,7 +149,7 @@ fn neighbours_and_counts_are_of_seen_documents() {
     assert!(page(&ann, "/data/docs:board/plan.md").body.contains("docs:board/secret.md"), "the next in its folder");
     assert!(!page(&bea, "/data/docs:board/plan.md").body.contains("secret"));
     assert!(page(&cid, "/").body.contains("2 documents"));
-    let ready = server.get("/readyz", &[]).body;
+    let ready = server.readiness().body;
     assert!(ready.contains("docs") && !ready.contains("vault") && !ready.contains("hansard"), "{ready}");
 }
 

@@ -147,7 +147,7 @@ fn report_errors_say_what_to_do() {
     assert_eq!(server.get("/data/report:XRPUSDT", &[]).status, 404);
     // Neither logs the requested symbol.
     assert!(!server.log().contains("NOSUCHCOIN"), "{}", server.log());
-    let metrics = server.get("/metrics", &[]).body;
+    let metrics = server.metrics();
     for name in [
         "tribune_report_age_seconds",
         "tribune_report_compute_seconds",
@@ -255,8 +255,8 @@ fn redis_failures_are_reported_and_recovered() {
     // Stopped, and restarted empty.
     redis.kill();
     wait_for("the error", || unavailable().is_some());
-    assert_eq!(server.get("/readyz", &[]).status, 200, "everything else is served");
-    wait_for("the reason", || server.get("/readyz", &[]).body.contains("backend_unavailable"));
+    assert_eq!(server.readiness().status, 200, "everything else is served");
+    wait_for("the reason", || server.readiness().body.contains("backend_unavailable"));
     redis.run(&[]);
     recovers("reports after a restart");
     // The last report is read until the next is written.
@@ -288,6 +288,6 @@ fn redis_failures_are_reported_and_recovered() {
     console.ask(&["SCRIPT", "FLUSH"]);
     recovers("reports after the scripts were forgotten");
     assert!(!server.log().contains("panicked"), "{}", server.log());
-    let metrics = server.get("/metrics", &[]).body;
+    let metrics = server.metrics();
     assert!(metrics.contains("tribune_report_cache_seconds"), "{metrics}");
 }

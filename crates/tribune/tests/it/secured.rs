@@ -89,7 +89,7 @@ fn l1(server: &TestServer) -> Value {
 
 /// The market's part of `/readyz`, once it contains the expected text.
 fn wait_for_reason(server: &TestServer, part: &str) {
-    wait_for(part, || server.get("/readyz", &[]).body.contains(part));
+    wait_for(part, || server.readiness().body.contains(part));
 }
 
 #[test]

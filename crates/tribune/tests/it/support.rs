@@ -128,6 +128,18 @@ impl TestServer {
         Answer::of(request.call())
     }
 
+    /// What readiness shows to the local user.
+    pub fn readiness(&self) -> Answer {
+        let (name, secret) = self.local_header();
+        self.get("/readyz", &[(name, &secret)])
+    }
+
+    /// The metrics, as the local user reads them.
+    pub fn metrics(&self) -> String {
+        let (name, secret) = self.local_header();
+        self.get("/metrics", &[(name, &secret)]).body
+    }
+
     /// The same, following no redirect.
     pub fn get_once(&self, path: &str, headers: &[(&str, &str)]) -> Answer {
         let mut request = agent().get(format!("{}{path}", self.url));

@@ -189,14 +189,14 @@ fn unusable_store_affects_only_tasks() {
         .tables("[store]\nurl = \"postgres://127.0.0.1:1/nothing\"")
         .at_once()
         .start();
-    crate::support::wait_for("the documents", || server.get("/readyz", &[]).body.contains("\"documents\":4"));
+    crate::support::wait_for("the documents", || server.readiness().body.contains("\"documents\":4"));
     let me = Person::local(&server);
     assert!(!me.call("search", &json!({"query": "runner beans"}))["results"].as_array().expect("results").is_empty());
     let fault = me.try_call("add_task", &json!({"title": "x"})).expect_err("no database");
     assert!(fault.starts_with("DATABASE_ERROR: "), "{fault}");
     let found = me.call("search", &json!({"query": "runner beans"}));
     assert_eq!(found["missing"][0]["source"], "tasks", "{found}");
-    crate::support::wait_for("readiness to say so", || server.get("/readyz", &[]).status == 503);
+    crate::support::wait_for("readiness to say so", || server.readiness().status == 503);
     let refused = Person::with_token(&server, "tribune_12345678_x").modern("tools/list", json!({}));
     assert_eq!(refused.status, 503, "{}", refused.body);
 }
