@@ -18,6 +18,8 @@ pub(crate) const SAME_MOMENT: Duration = Duration::from_secs(1);
 const MAX_RECENT: usize = 1_024;
 /// Answers that may wait for the disk; further ones cite the current page.
 const MAX_WAITING: usize = 256;
+/// Documents that are cited at once, each by itself.
+const TURNS: usize = 32;
 /// How long an answer waits for its record before it cites the current page.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -49,6 +51,8 @@ struct Store {
     waiting: Arc<Semaphore>,
     /// What was cited within the last second, by document: it needs no new record.
     recent: Mutex<HashMap<DocumentId, Recent>>,
+    /// Taken while a single document is cited; several ids share one.
+    turns: [tokio::sync::Mutex<()>; TURNS],
 }
 
 struct Recent {
@@ -74,7 +78,7 @@ impl Records {
     pub fn new(citations: Option<Arc<Citations>>, links: Links) -> Self {
         let store = citations.map(|citations| {
             let waiting = Arc::new(Semaphore::new(MAX_WAITING));
-            Arc::new(Store { citations, waiting, recent: Mutex::default() })
+            Arc::new(Store { citations, waiting, recent: Mutex::default(), turns: Default::default() })
         });
         Self { store, links }
     }
@@ -86,6 +90,16 @@ impl Records {
         fingerprint: Fingerprint,
         mut record: impl FnMut() -> Result<String>,
     ) -> String {
+        // Callers who cite the same moment at once share one record.
+        let _turn = match &self.store {
+            Some(store) if store.recent(pool, &fingerprint).is_none() => {
+                match tokio::time::timeout(PATIENCE, store.turn(&fingerprint).lock()).await {
+                    Ok(turn) => Some(turn),
+                    Err(_) => return self.links.citation(&fingerprint.id, None),
+                }
+            }
+            _ => None,
+        };
         // One document has one address.
         self.cite_all(pool, vec![fingerprint], |_| record()).await.remove(0)
     }
@@ -174,6 +188,12 @@ impl Store {
                 Err(Error::unavailable(format!("the disk has not taken a citation within {} s", PATIENCE.as_secs())))
             }
         }
+    }
+
+    fn turn(&self, document: &Fingerprint) -> &tokio::sync::Mutex<()> {
+        let mut hasher = DefaultHasher::new();
+        document.id.hash(&mut hasher);
+        &self.turns[hasher.finish() as usize % TURNS]
     }
 
     fn recent(&self, pool: Pool, document: &Fingerprint) -> Option<Token> {

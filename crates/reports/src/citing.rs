@@ -104,7 +104,10 @@ impl Citing {
     pub(super) async fn document(&self, pool: Pool, aged: &AgedReport) -> Result<Document> {
         let report = aged.now();
         let mut document = document(&report)?;
-        let fingerprint = Fingerprint::new(&document.id, &document.text);
+        // The ages in the text change all the time.
+        let Writer { node_id, writer_token, sequence } = &report.writer;
+        let content = (node_id, writer_token, sequence, report.ingestion.status);
+        let fingerprint = Fingerprint::new(&document.id, content);
         let record = || record(&document, Some(&WithReport { report: &report }));
         let url = self.records.cite(pool, fingerprint, record).await;
         let answer = |report| Answer { id: &document.id, title: &document.title, url: &url, report };

@@ -12,7 +12,7 @@ use super::filter;
 use super::schema::Fields;
 use super::segments::{Segment, Segments};
 use super::visible::VisibleEntries;
-use crate::engine::{Candidate, Ranking};
+use crate::engine::{Candidate, Ranking, Visible};
 use crate::query::{Demand, Want, significant};
 
 /// The most words to rank by: of a long query, the rarest say what it is about.
@@ -21,7 +21,7 @@ const MAX_RANKED_WORDS: usize = 64;
 /// A query prepared for both legs.
 pub(super) struct Plan {
     pub(super) query: BooleanQuery,
-    /// The words, if any of them is enough: the query is then nothing but the sum of them.
+    /// The words, if not everything is visible and any of them is enough: the query is then nothing but the sum of them.
     words: Vec<Box<dyn Query>>,
     /// The conditions that every result must meet, if there are any.
     pub(super) constraint: Option<Box<dyn Query>>,
@@ -76,16 +76,16 @@ pub(super) fn plan(
     keep_the_rarest(&mut ranked, &segments.searcher)?;
     let constraint = constraint(&demands);
     let mut parts = demands;
-    let ranking: Vec<(Occur, Box<dyn Query>)> = ranked.into_iter().map(ranking_word).collect();
+    let ranked: Vec<(Occur, Box<dyn Query>)> = ranked.into_iter().map(ranking_word).collect();
     let mut words = Vec::new();
-    if parts.is_empty() {
-        words.extend(ranking.iter().map(|(_, word)| word.box_clone()));
+    if parts.is_empty() && *ranking.visible != Visible::All {
+        words.extend(ranked.iter().map(|(_, word)| word.box_clone()));
     }
     if parts.is_empty() || has_required_words {
-        parts.extend(ranking);
-    } else if !ranking.is_empty() {
+        parts.extend(ranked);
+    } else if !ranked.is_empty() {
         // At least one of the words must occur; the conditions alone are not enough.
-        parts.push((Occur::Must, Box::new(BooleanQuery::new(ranking))));
+        parts.push((Occur::Must, Box::new(BooleanQuery::new(ranked))));
     }
     Ok(Some(Plan { query: BooleanQuery::new(parts), words, constraint }))
 }
