@@ -37,6 +37,8 @@ pub(super) struct Citing {
     records: Records,
     /// The last cited report of each symbol.
     last: Mutex<HashMap<Arc<str>, Arc<CitedReport>>>,
+    /// Taken while a new report is cited: many callers ask for it at once.
+    turn: tokio::sync::Mutex<()>,
 }
 
 /// A report that has a citation record.
@@ -92,7 +94,7 @@ pub(super) fn document(report: &Report) -> Result<Document> {
 
 impl Citing {
     pub(super) fn new(records: Records) -> Self {
-        Self { records, last: Mutex::default() }
+        Self { records, last: Mutex::default(), turn: tokio::sync::Mutex::default() }
     }
 
     pub(super) async fn cited(&self, id: &DocumentId, record: &str) -> Result<Option<Cited>> {
@@ -104,10 +106,7 @@ impl Citing {
     pub(super) async fn document(&self, pool: Pool, aged: &AgedReport) -> Result<Document> {
         let report = aged.now();
         let mut document = document(&report)?;
-        // The ages in the text change all the time.
-        let Writer { node_id, writer_token, sequence } = &report.writer;
-        let content = (node_id, writer_token, sequence, report.ingestion.status);
-        let fingerprint = Fingerprint::new(&document.id, content);
+        let fingerprint = Fingerprint::new(&document.id, &document.text);
         let record = || record(&document, Some(&WithReport { report: &report }));
         let url = self.records.cite(pool, fingerprint, record).await;
         let answer = |report| Answer { id: &document.id, title: &document.title, url: &url, report };
@@ -126,6 +125,10 @@ impl Citing {
 
     /// The permalink of the report.
     pub(super) async fn citation(&self, pool: Pool, aged: &AgedReport) -> Result<String> {
+        if let Some(cited) = self.last(pool, aged) {
+            return Ok(cited.url.clone());
+        }
+        let _turn = self.turn.lock().await;
         match self.last(pool, aged) {
             Some(cited) => Ok(cited.url.clone()),
             None => Ok(self.document(pool, aged).await?.url.unwrap_or_default()),

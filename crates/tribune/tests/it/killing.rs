@@ -63,7 +63,7 @@ fn index(dir: &Path, args: &[&str]) -> Child {
 fn served(dir: &Arc<tempfile::TempDir>) -> Option<u64> {
     // Only what the killed process has left.
     let server = TestServer::over(dir.clone(), &[], &[("TRIBUNE_SERVER_AUTO_INDEX", "false")]);
-    let ready = server.get("/readyz", &[]);
+    let ready = server.readiness();
     if ready.status == 503 {
         assert!(ready.body.contains("waiting to be indexed"), "{}", ready.body);
         return None;
