@@ -6,10 +6,10 @@ use std::sync::Arc;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tribune_binance::rest::Method;
-use tribune_core::{CallContext, Clock, Error, ErrorKind, Principal, Result, ToolOutput};
+use tribune_core::{CallContext, Clock, Error, ErrorKind, JsonObject, Principal, Result, ToolOutput};
 use tribune_market_parts::exchange_error;
 
-use super::answers::{self, Answer, OrderState};
+use super::answers::{self, Answer, OrderState, Restrictions};
 use super::confirm::{self, WaitingOrder};
 use super::entry::{Action, Entry, Event};
 use super::estimate::Estimate;
@@ -147,17 +147,17 @@ impl TradingAccount {
     }
 
     /// Lets the exchange check an order without placing it.
-    pub(super) async fn test<T>(&self, request: Request, read: fn(&[u8]) -> Decoded<T>) -> Result<Stamped<T>> {
-        self.rest.signed(&self.signer, Method::POST, request, read).await.map_err(exchange_error)
+    pub(super) async fn test(&self, request: Request) -> Result<Stamped<JsonObject>> {
+        self.rest.signed(&self.signer, Method::POST, request, answers::untimed).await.map_err(exchange_error)
     }
 
     /// Refuses orders while the operator's file is there, or if the key can withdraw. Returns a note for previews.
     pub(super) async fn check_permission(&self) -> Result<Option<&'static str>> {
         self.check_stop().await?;
         let request = Request::new(Endpoint::ApiRestrictions);
-        let restrictions = self.rest.signed(&self.signer, Method::GET, request, answers::restrictions).await;
+        let restrictions = self.rest.signed(&self.signer, Method::GET, request, answers::untimed).await;
         match restrictions {
-            Ok(answer) if answer.value.enable_withdrawals => refuse(
+            Ok(Stamped { value: Restrictions { enable_withdrawals: true }, .. }) => refuse(
                 ErrorKind::Forbidden,
                 "this API key can withdraw; switch \"Enable Withdrawals\" off for it at the exchange, or use another key",
             ),

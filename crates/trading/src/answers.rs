@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
-use tribune_core::{Clock, JsonObject};
+use tribune_core::Clock;
 
 use super::order::OrderName;
 use tribune_binance::model::Millis;
@@ -192,16 +193,8 @@ pub(super) fn order(body: &[u8]) -> Decoded<OrderState> {
     Ok((order, time))
 }
 
-pub(super) fn orders(body: &[u8]) -> Decoded<Vec<OrderState>> {
-    Ok((parse(body)?, None))
-}
-
-/// The exchange answers a test with an empty object.
-pub(super) fn tested(body: &[u8]) -> Decoded<()> {
-    parse::<JsonObject>(body).map(|_| ((), None))
-}
-
-pub(super) fn restrictions(body: &[u8]) -> Decoded<Restrictions> {
+/// An answer without a time of its own.
+pub(super) fn untimed<T: DeserializeOwned>(body: &[u8]) -> Decoded<T> {
     Ok((parse(body)?, None))
 }
 

@@ -24,9 +24,9 @@ pub struct Config {
     pub enabled: bool,
     pub api_key: Option<String>,
     pub api_secret: Option<String>,
-    pub max_order_notional: Option<String>,
+    pub max_order_notional: Option<Notional>,
     /// Of all orders within 24 hours.
-    pub max_daily_notional: Option<String>,
+    pub max_daily_notional: Option<Notional>,
     pub max_orders_per_minute: Option<u32>,
     pub confirm: Option<Confirm>,
     /// Empty for all.
@@ -79,29 +79,23 @@ impl Config {
     }
 
     fn limits(&self) -> Result<Limits> {
-        let order = amount("max_order_notional", self.max_order_notional.as_deref())?;
-        let order_notional = order.ok_or_else(|| {
+        let (daily_notional, orders_per_minute) = (self.max_daily_notional, self.max_orders_per_minute);
+        for (name, amount) in [("order", self.max_order_notional), ("daily", daily_notional)] {
+            if let Some(amount) = amount.filter(|amount| *amount <= Notional::ZERO) {
+                return Err(Error::invalid_argument(format!(
+                    "market.trading.max_{name}_notional = \"{amount}\": must be more than zero, such as \"50\""
+                )));
+            }
+        }
+        let order_notional = self.max_order_notional.ok_or_else(|| {
             Error::invalid_argument(
                 "market.trading.enabled = true needs `max_order_notional`: the most that one order may be worth in its quote asset, such as \"50\"",
             )
         })?;
-        if let Some(most) = self.max_orders_per_minute {
+        if let Some(most) = orders_per_minute {
             check_range("market.trading.max_orders_per_minute", most.into(), 1, 1_000)?;
         }
-        let daily_notional = amount("max_daily_notional", self.max_daily_notional.as_deref())?;
-        Ok(Limits { order_notional, daily_notional, orders_per_minute: self.max_orders_per_minute })
-    }
-}
-
-fn amount(name: &str, text: Option<&str>) -> Result<Option<Notional>> {
-    let Some(text) = text else { return Ok(None) };
-    let refused = |reason: &str| Error::invalid_argument(format!("market.trading.{name} = \"{text}\": {reason}"));
-    // A number with a sign is refused as too small, not as unreadable.
-    let digits = text.trim_start_matches('-');
-    match Notional::parse(digits) {
-        Err(error) => Err(refused(&error.to_string())),
-        Ok(amount) if digits == text && amount > Notional::ZERO => Ok(Some(amount)),
-        Ok(_) => Err(refused("must be more than zero, such as \"50\"")),
+        Ok(Limits { order_notional, daily_notional, orders_per_minute })
     }
 }
 
@@ -166,7 +160,6 @@ mod tests {
             ("", "needs `max_order_notional`"),
             ("max_order_notional = \"50\"", "needs `api_key`"),
             ("max_order_notional = \"50\"\napi_key = \"abc\"", "write \"env:NAME\" or \"file:PATH\""),
-            ("max_order_notional = \"fifty\"", "not a decimal number"),
             ("max_order_notional = \"-50\"", "must be more than zero"),
             ("max_order_notional = \"0\"", "must be more than zero"),
             ("max_order_notional = \"50\"\nmax_daily_notional = \"0\"", "max_daily_notional = \"0\": must be more"),
@@ -176,6 +169,8 @@ mod tests {
             let error = config.check(Some("https://api.binance.com"), Path::new("dir")).expect_err(text);
             assert!(error.message().contains(expected), "{error}");
         }
+        let error = toml::from_str::<Config>("max_order_notional = \"fifty\"").expect_err("no number");
+        assert!(error.message().contains("decimal number"), "{error}");
         let off: Config = toml::from_str("api_key = \"abc\"").expect("TOML");
         assert!(off.check(None, Path::new("dir")).is_ok(), "nothing is needed while it is off");
     }

@@ -227,31 +227,24 @@ impl Change {
 
     /// The error for a caller who uses the order's preview token again.
     pub(super) fn explain(&self) -> Error {
-        let Self { line, .. } = self;
+        let line = &self.line;
         let result = |name: &str| line.result[name].as_str().unwrap_or("?");
-        let (kind, became) = match line.event {
-            Event::Done | Event::Found if line.result.is_null() => {
-                (ErrorKind::InvalidArgument, "was placed".to_owned())
-            }
-            Event::Done | Event::Found => (
-                ErrorKind::InvalidArgument,
-                format!(
-                    "was placed (order_id {}, {}, {} of {} filled when last asked)",
-                    line.result["order_id"],
-                    result("status"),
-                    result("executed_quantity"),
-                    result("quantity")
-                ),
+        let became = match line.event {
+            Event::Done | Event::Found => format!(
+                "was placed (order_id {}, {}, {} of {} filled when last asked)",
+                line.result["order_id"],
+                result("status"),
+                result("executed_quantity"),
+                result("quantity")
             ),
             Event::Refused => {
                 let why = line.error.as_deref().unwrap_or("the journal does not say why");
-                (ErrorKind::InvalidArgument, format!("was refused, or never sent ({why})"))
+                format!("was refused, or never sent ({why})")
             }
-            Event::Absent => (ErrorKind::InvalidArgument, "never arrived at the exchange".to_owned()),
-            Event::Intent | Event::Unknown => {
-                (ErrorKind::Unavailable, "was sent, and its execution status is unknown".to_owned())
-            }
+            Event::Absent => "never arrived at the exchange".to_owned(),
+            Event::Intent | Event::Unknown => "was sent, and its execution status is unknown".to_owned(),
         };
+        let kind = if self.is_open() { ErrorKind::Unavailable } else { ErrorKind::InvalidArgument };
         let next = match line.event {
             Event::Refused | Event::Absent => {
                 "look with binance_get_order, and only then call again without preview_token for a new preview"

@@ -3,6 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
@@ -13,9 +14,6 @@ use tribune_core::{Error, Result};
 use super::entry::Entry;
 use super::history::History;
 
-/// How many unreadable lines a message names.
-const MAX_NAMED: usize = 5;
-
 pub(super) struct Journal {
     file: Arc<Mutex<File>>,
     /// What became of the orders in it.
@@ -25,17 +23,12 @@ pub(super) struct Journal {
 impl Journal {
     pub(super) fn open(path: &Path, now: Instant) -> Result<Self> {
         let open = || -> io::Result<File> {
-            if let Some(folder) = path.parent() {
-                std::fs::create_dir_all(folder)?;
-            }
-            let mut options = OpenOptions::new();
-            options.create(true).append(true).read(true);
-            #[cfg(unix)]
-            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-            let mut file = options.open(path)?;
-            keep_private(&file);
-            end_last_line(&mut file)?;
-            sync_folder(path)?;
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            std::fs::create_dir_all(folder)?;
+            // Orders are private.
+            let file = OpenOptions::new().create(true).append(true).read(true).mode(0o600).open(path)?;
+            // A new file is durable only once its folder is synced.
+            File::open(folder)?.sync_all()?;
             Ok(file)
         };
         let file = open().map_err(|error| {
@@ -75,21 +68,20 @@ impl Journal {
 fn read_back(path: &Path, mut each: impl FnMut(Entry)) -> io::Result<Option<String>> {
     let file = File::open(path)?;
     let length = file.metadata()?.len();
-    let mut unreadable: Vec<String> = Vec::new();
+    let mut unreadable: Vec<u64> = Vec::new();
     for (number, line) in (1..).zip(BufReader::new(file.take(length)).split(b'\n')) {
         let line = line?;
         match serde_json::from_slice(line.trim_ascii()) {
             Ok(entry) => each(entry),
             Err(_) if line.trim_ascii().is_empty() => {}
-            Err(_) => unreadable.push(i64::to_string(&number)),
+            Err(_) => unreadable.push(number),
         }
     }
-    let more = unreadable.len().saturating_sub(MAX_NAMED);
-    unreadable.truncate(MAX_NAMED);
-    let named = unreadable.join(", ");
-    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-    let gap = format!("the journal of orders is incomplete: line {named}{more} cannot be read");
-    Ok((!named.is_empty()).then_some(gap))
+    let count = unreadable.len();
+    let gap = |first| {
+        format!("the journal of orders is incomplete: lines that cannot be read: {count}, the first is line {first}")
+    };
+    Ok(unreadable.first().map(gap))
 }
 
 /// Appends the whole line or nothing.
@@ -102,39 +94,6 @@ fn append(file: &mut File, line: &[u8]) -> io::Result<()> {
         let _ = file.set_len(whole);
     }
     written
-}
-
-/// Orders are private; a copied file may have other permissions.
-#[cfg(unix)]
-fn keep_private(file: &File) {
-    use std::os::unix::fs::PermissionsExt;
-
-    let Ok(metadata) = file.metadata() else { return };
-    let mode = metadata.permissions().mode() & 0o777;
-    if metadata.is_file() && mode & 0o077 != 0 {
-        let made_private = file.set_permissions(std::fs::Permissions::from_mode(0o600));
-        tracing::warn!(
-            ?made_private,
-            "the journal of orders could be read by others (mode {mode:o}); it should be 600"
-        );
-    }
-}
-
-#[cfg(not(unix))]
-fn keep_private(_: &File) {}
-
-/// A new file is durable only once its folder is synced.
-#[cfg(unix)]
-fn sync_folder(path: &Path) -> io::Result<()> {
-    match path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        Some(folder) => File::open(folder)?.sync_all(),
-        None => File::open(".")?.sync_all(),
-    }
-}
-
-#[cfg(not(unix))]
-fn sync_folder(_: &Path) -> io::Result<()> {
-    Ok(())
 }
 
 /// A crash may have left half a line; the next one starts on its own.
@@ -219,20 +178,13 @@ mod tests {
     }
 
     #[test]
-    #[cfg(unix)]
-    fn journal_readable_by_others_becomes_private() {
+    fn journal_is_private() {
         use std::os::unix::fs::PermissionsExt;
 
         let folder = tempfile::tempdir().expect("folder");
         let path = folder.path().join("journal.jsonl");
-        let mode = || std::fs::metadata(&path).expect("file").permissions().mode() & 0o777;
-        std::fs::write(&path, "").expect("file");
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o664)).expect("mode");
         drop(Journal::open(&path, Instant::now()).expect("journal"));
-        assert_eq!(mode(), 0o600);
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o400)).expect("mode");
-        drop(Journal::open(&path, Instant::now()));
-        assert_eq!(mode(), 0o400, "narrower is left alone");
+        assert_eq!(std::fs::metadata(&path).expect("file").permissions().mode() & 0o777, 0o600);
     }
 
     #[test]

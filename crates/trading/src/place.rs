@@ -107,7 +107,7 @@ async fn preview(account: &TradingAccount, order: &Order, cx: &CallContext) -> R
     let warning = account.check_permission().await?;
     let checked = account.check(order).await?;
     let request = order.write(Request::new(Endpoint::OrderTest))?;
-    let tested = account.test(request, answers::tested).await?;
+    let tested = account.test(request).await?;
     let preview_token = account.previews.issue(order, &cx.principal)?;
     let (history, settings) = (&account.journal.history, &account.settings);
     let depth = &checked.book.depth;
@@ -139,7 +139,7 @@ async fn preview(account: &TradingAccount, order: &Order, cx: &CallContext) -> R
     });
     let note = warning.map(str::to_owned).into_iter().chain(gap).reduce(|all, one| format!("{all}; {one}"));
     let answer = PlaceAnswer { status: Status::Preview, order: json!(order), preview: Some(preview), note };
-    account.answer(tested.map(|()| answer), 1)
+    account.answer(tested.map(|_| answer), 1)
 }
 
 /// Idempotent: the same token and order are placed once.

@@ -125,7 +125,7 @@ pub(super) async fn all_orders(account: &TradingAccount, listing: &Listing) -> R
 }
 
 async fn orders(account: &TradingAccount, request: Request) -> Result<ToolOutput> {
-    let mut found = account.ask(request, answers::orders).await?;
+    let mut found = account.ask(request, answers::untimed).await?;
     let list = Listed::new(&mut found.value);
     let count = list.count;
     account.answer(found.map(|orders| Orders { orders, list }), count)

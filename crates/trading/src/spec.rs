@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tribune_core::{CallDisplay, Error, Hints, JsonObject, Result, ToolSpec};
+use tribune_market_parts::tool_schema;
 
 use super::answers::Answer;
 use super::order::OrderName;
@@ -29,8 +30,8 @@ pub(super) fn spec<A: JsonSchema, O: JsonSchema>(
         name: name.to_owned(),
         title: title.to_owned(),
         description: description.into(),
-        input_schema: schema::<A>(arguments),
-        output_schema: schema::<Answer<O>>(SchemaSettings::draft2020_12().for_serialize()),
+        input_schema: tool_schema::<A>(arguments),
+        output_schema: tool_schema::<Answer<O>>(SchemaSettings::draft2020_12().for_serialize()),
         hints,
         icon: None,
         display: CallDisplay { subject: Some("symbol"), ..CallDisplay::default() },
@@ -41,29 +42,6 @@ pub(super) fn spec<A: JsonSchema, O: JsonSchema>(
             ("quoteOrderQty", "quote_quantity"),
         ],
     }
-}
-
-/// As hosts take it: without references, titles and formats.
-fn schema<T: JsonSchema>(mut settings: SchemaSettings) -> JsonObject {
-    settings.inline_subschemas = true;
-    settings.meta_schema = None;
-    let settings = settings.with_transform(RecursiveTransform(|schema: &mut Schema| {
-        schema.remove("title");
-        schema.remove("format");
-        if schema.get("default").is_some_and(Value::is_null) {
-            schema.remove("default");
-        }
-        if let Some(Value::String(description)) = schema.get_mut("description") {
-            *description = description.replace('\n', " ");
-        }
-    }));
-    let schema = settings.into_generator().into_root_schema_for::<T>();
-    let mut schema = schema.as_object().cloned().unwrap_or_default();
-    // It is the description of the type, not of the arguments.
-    schema.shift_remove("description");
-    // For types without fields.
-    schema.entry("properties").or_insert_with(|| JsonObject::new().into());
-    schema
 }
 
 /// An argument is left out, not null.

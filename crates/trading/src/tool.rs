@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use futures::future::BoxFuture;
 use serde_json::Value;
 use tribune_binance::moment::parse_time;
-use tribune_binance::number::Notional;
 use tribune_core::{CallContext, JsonObject, Result, Scope, Tool, ToolOutput, ToolSpec};
 
 use super::account::TradingAccount;
@@ -14,42 +14,78 @@ use super::place::{self, place_order};
 use super::queries::{self, AccountAnswer, Listing, Nothing, OneOrEverySymbol, OrderAnswer, Orders, Trades};
 use super::spec::{LOOK, OneOrder, arguments, spec};
 
-#[derive(Debug, Clone, Copy)]
-enum Kind {
-    Account,
-    MyTrades,
-    PlaceOrder,
-    CancelOrder,
-    Order,
-    OpenOrders,
-    AllOrders,
-}
+type Run = for<'a> fn(&'a Arc<TradingAccount>, JsonObject, &'a CallContext) -> BoxFuture<'a, Result<ToolOutput>>;
 
 struct TradingTool {
-    kind: Kind,
     spec: ToolSpec,
+    run: Run,
     account: Arc<TradingAccount>,
 }
 
 /// In the order in which hosts see them, which is part of the contract.
 pub(super) fn all(account: &Arc<TradingAccount>) -> Vec<Arc<dyn Tool>> {
-    let kinds = [
-        Kind::Account,
-        Kind::MyTrades,
-        Kind::PlaceOrder,
-        Kind::CancelOrder,
-        Kind::Order,
-        Kind::OpenOrders,
-        Kind::AllOrders,
-    ];
-    let tool = |kind: Kind| -> Arc<dyn Tool> {
-        Arc::new(TradingTool {
-            kind,
-            spec: kind.spec(account.settings.limits.order_notional),
-            account: Arc::clone(account),
-        })
+    let tool = |spec: ToolSpec, run: Run| -> Arc<dyn Tool> {
+        Arc::new(TradingTool { spec, run, account: Arc::clone(account) })
     };
-    kinds.map(tool).into()
+    vec![
+        tool(
+            spec::<Nothing, AccountAnswer>(
+                "binance_get_account",
+                "Account balances",
+                "Shows what the account holds: each asset with what is free and what is locked in open orders, and \
+                 whether it may trade. Changes nothing. Empty balances are left out.",
+                LOOK,
+            ),
+            |account, _, _| Box::pin(queries::balances(account)),
+        ),
+        tool(
+            spec::<Listing, Trades>(
+                "binance_get_my_trades",
+                "My trades",
+                "Lists the account's own trades in one symbol, with price, quantity, commission and order. Changes \
+                 nothing. Without times or from_id: the latest.",
+                LOOK,
+            ),
+            |account, args, _| Box::pin(async move { queries::my_trades(account, &arguments(args)?).await }),
+        ),
+        tool(place_order(account.settings.limits.order_notional), |account, args, cx| {
+            Box::pin(async move { place::call(account, &arguments(args)?, cx).await })
+        }),
+        tool(cancel_order(), |account, args, cx| {
+            Box::pin(async move { cancel::call(account, arguments(args)?, cx).await })
+        }),
+        tool(
+            spec::<OneOrder, OrderAnswer>(
+                "binance_get_order",
+                "Look at an order",
+                "Shows one order of the account: its status and how much of it is filled. Changes nothing. Name it by \
+                 symbol and order_id or client_order_id. Use it after an answer that says \"execution status \
+                 unknown\": if the exchange has no such order, it was not placed.",
+                LOOK,
+            ),
+            |account, args, cx| Box::pin(async move { queries::order(account, &arguments(args)?, cx).await }),
+        ),
+        tool(
+            spec::<OneOrEverySymbol, Orders>(
+                "binance_get_open_orders",
+                "Open orders",
+                "Lists the account's open orders, of one symbol or of all. Changes nothing. One symbol is much cheaper \
+                 for the exchange's request budget than all.",
+                LOOK,
+            ),
+            |account, args, _| Box::pin(async move { queries::open_orders(account, arguments(args)?).await }),
+        ),
+        tool(
+            spec::<Listing, Orders>(
+                "binance_get_all_orders",
+                "All orders of a symbol",
+                "Lists the account's orders in one symbol, open, filled and cancelled. Changes nothing. Without times \
+                 or from_id: the latest.",
+                LOOK,
+            ),
+            |account, args, _| Box::pin(async move { queries::all_orders(account, &arguments(args)?).await }),
+        ),
+    ]
 }
 
 #[async_trait]
@@ -84,60 +120,6 @@ impl Tool for TradingTool {
     }
 
     async fn call(&self, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
-        let account = &self.account;
-        match self.kind {
-            Kind::Account => queries::balances(account).await,
-            Kind::MyTrades => queries::my_trades(account, &arguments(args)?).await,
-            Kind::PlaceOrder => place::call(account, &arguments(args)?, cx).await,
-            Kind::CancelOrder => cancel::call(account, arguments(args)?, cx).await,
-            Kind::Order => queries::order(account, &arguments(args)?, cx).await,
-            Kind::OpenOrders => queries::open_orders(account, arguments(args)?).await,
-            Kind::AllOrders => queries::all_orders(account, &arguments(args)?).await,
-        }
-    }
-}
-
-impl Kind {
-    fn spec(self, cap: Notional) -> ToolSpec {
-        match self {
-            Self::PlaceOrder => place_order(cap),
-            Self::CancelOrder => cancel_order(),
-            Self::Account => spec::<Nothing, AccountAnswer>(
-                "binance_get_account",
-                "Account balances",
-                "Shows what the account holds: each asset with what is free and what is locked in open orders, and \
-                 whether it may trade. Changes nothing. Empty balances are left out.",
-                LOOK,
-            ),
-            Self::MyTrades => spec::<Listing, Trades>(
-                "binance_get_my_trades",
-                "My trades",
-                "Lists the account's own trades in one symbol, with price, quantity, commission and order. Changes \
-                 nothing. Without times or from_id: the latest.",
-                LOOK,
-            ),
-            Self::Order => spec::<OneOrder, OrderAnswer>(
-                "binance_get_order",
-                "Look at an order",
-                "Shows one order of the account: its status and how much of it is filled. Changes nothing. Name it by \
-                 symbol and order_id or client_order_id. Use it after an answer that says \"execution status \
-                 unknown\": if the exchange has no such order, it was not placed.",
-                LOOK,
-            ),
-            Self::OpenOrders => spec::<OneOrEverySymbol, Orders>(
-                "binance_get_open_orders",
-                "Open orders",
-                "Lists the account's open orders, of one symbol or of all. Changes nothing. One symbol is much cheaper \
-                 for the exchange's request budget than all.",
-                LOOK,
-            ),
-            Self::AllOrders => spec::<Listing, Orders>(
-                "binance_get_all_orders",
-                "All orders of a symbol",
-                "Lists the account's orders in one symbol, open, filled and cancelled. Changes nothing. Without times \
-                 or from_id: the latest.",
-                LOOK,
-            ),
-        }
+        (self.run)(&self.account, args, cx).await
     }
 }

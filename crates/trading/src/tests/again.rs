@@ -210,7 +210,7 @@ async fn preview_reports_unreadable_journal_lines() {
     let bench = bench_with(Arc::default(), on_order, damaged).await;
     let preview = bench.preview().await;
     let note = preview["note"].as_str().expect("a note");
-    assert!(note.starts_with("the journal of orders is incomplete: line 1 cannot be read; "), "{note}");
+    assert!(note.contains("incomplete: lines that cannot be read: 1, the first is line 1; "), "{note}");
     let invented = with(order(), json!({"preview_token": "preview-0"}));
     let error = bench.refused("binance_place_order", invented).await;
     assert!(error.message().contains("look with binance_get_all_orders before"), "{error}");
