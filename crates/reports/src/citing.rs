@@ -9,9 +9,9 @@ use serde_json::json;
 use tribune_core::wire::object;
 use tribune_core::{Cited, Document, DocumentId, Error, JsonObject, Result};
 
+use super::aged::AgedReport;
 use super::markdown;
 use super::model::{IngestionStatus, Report, Writer};
-use super::reader::AgedReport;
 use super::template::Template;
 use tribune_citations::records::{Fingerprint, Records};
 use tribune_citations::{Pool, record};
@@ -115,7 +115,7 @@ impl Citing {
             pool,
             writer: report.writer.clone(),
             status: report.ingestion.status,
-            template: is_ok.then(|| Template::new(aged.report(), answer)).flatten(),
+            template: is_ok.then(|| Template::new(&aged.report, answer)).flatten(),
             url: url.clone(),
         };
         self.last.lock().insert(report.symbol.into(), Arc::new(cited));
@@ -150,7 +150,7 @@ impl Citing {
 
     /// The record of this report, if it is the last one cited of its symbol.
     fn last(&self, pool: Pool, aged: &AgedReport) -> Option<Arc<CitedReport>> {
-        let report = aged.report();
+        let report = &aged.report;
         let cited = self.last.lock().get(report.symbol.as_str())?.clone();
         let is_same = cited.writer == report.writer && cited.status == aged.status();
         (is_same && cited.pool.serves(pool)).then_some(cited)

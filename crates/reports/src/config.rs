@@ -9,7 +9,7 @@ use tribune_citations::records::Records;
 use tribune_config::{Environment, SecretUrl};
 use tribune_core::{Error, Result};
 
-use crate::cache::{MemoryCache, NodeId, RedisCache, ReportCache};
+use crate::cache::{MemoryCache, RedisCache, ReportCache, Timing};
 use crate::exchange::Exchange;
 use crate::service::Reports;
 use crate::source::ReportsSource;
@@ -96,13 +96,13 @@ pub fn build(config: &Config, market: Market, environment: &Environment) -> Resu
     // A command that asks one question must not take symbols over from the processes that serve.
     let writes = environment.is_server || redis.is_none();
     let cache: Arc<dyn ReportCache> = match redis {
-        None => Arc::new(MemoryCache::new(clock.clone())),
+        None => Arc::new(MemoryCache::new(clock.clone(), Timing::DEFAULT)),
         Some(url) => {
             let named = |error: Error| Error::invalid_argument(format!("cache.url: {error}"));
-            Arc::new(RedisCache::open(&url, clock.clone()).map_err(named)?)
+            Arc::new(RedisCache::open(&url, clock.clone(), Timing::DEFAULT).map_err(named)?)
         }
     };
-    let node = NodeId(format!("{}-{}", config.node_name()?, market.process).into());
+    let node = format!("{}-{}", config.node_name()?, market.process).into();
     let reports = Reports::new(cache, records, market.exchange, clock);
     Ok(ReportsSource { reports: Arc::new(reports), node: writes.then_some(node) })
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::cache::{Claim, Lease, NodeId, ReportCache, Token, Unavailable, Write, Written};
+use super::cache::{Claim, Lease, NodeId, ReportCache, Token, Unavailable, Write};
 use super::compute::{self, Inputs, Slow};
 use super::exchange::Exchange;
 use super::freshness::FRESH;
@@ -37,8 +37,6 @@ struct Tracked {
     listed: Instant,
     /// Since when its data has been too old.
     old_since: Option<Instant>,
-    /// The largest token seen of it.
-    known: Token,
     held: Option<HeldLease>,
     /// Until when it is left alone after a panic of its computation.
     paused_until: Option<Instant>,
@@ -95,8 +93,7 @@ impl Engine {
         let wanted: HashSet<Arc<str>> = self.exchange.always_tracked().into_iter().collect();
         let gone = self.tracked.extract_if(|name, _| !wanted.contains(name));
         let given_up = gone.filter_map(|(_, mut symbol)| symbol.give_up()).collect();
-        let tracked =
-            |symbol| Tracked { symbol, listed: now, old_since: None, known: 0, held: None, paused_until: None };
+        let tracked = |symbol| Tracked { symbol, listed: now, old_since: None, held: None, paused_until: None };
         for name in wanted {
             if !self.tracked.contains_key(&name) {
                 let symbol = table.lookup(&name).cloned().map(tracked);
@@ -144,11 +141,9 @@ impl Engine {
             return Ok(());
         }
         let outcomes = self.cache.write(&writes).await?;
-        for (write, outcome) in writes.iter().zip(outcomes) {
-            if let Written::Refused { token } = outcome
-                && let Some(symbol) = self.tracked.get_mut(write.report.symbol.as_str())
-            {
-                symbol.lose(token, "a write was refused");
+        for (write, _) in writes.iter().zip(outcomes).filter(|(_, is_stored)| !is_stored) {
+            if let Some(symbol) = self.tracked.get_mut(write.report.symbol.as_str()) {
+                symbol.lose("a write was refused");
             }
         }
         Ok(())
@@ -211,7 +206,7 @@ impl Tracked {
     }
 
     fn claim(&self, exchange: &dyn Exchange) -> Claim {
-        Claim { symbol: self.symbol.name.clone(), is_fresh: self.is_fresh(exchange), floor: self.known }
+        Claim { symbol: self.symbol.name.clone(), is_fresh: self.is_fresh(exchange) }
     }
 
     /// The lease to release, if it has one.
@@ -223,29 +218,27 @@ impl Tracked {
     /// Records a lease; returns its token if it should be released.
     fn leased(&mut self, lease: Lease) -> Option<Token> {
         match lease {
-            Lease::Taken { token } => {
+            Lease::Taken(token) => {
                 metrics::counter!("tribune_report_lease_changes_total", "change" => "taken").increment(1);
                 tracing::debug!(symbol = %self.symbol.name, token, "writing the reports of a symbol");
-                self.known = token;
                 self.held = Some(HeldLease { token, sequence: 0, slow: None });
                 None
             }
-            Lease::Renewed { token } if self.held.as_ref().is_some_and(|held| held.token == token) => None,
-            Lease::Renewed { token } => {
+            Lease::Renewed(token) if self.held.as_ref().is_some_and(|held| held.token == token) => None,
+            Lease::Renewed(token) => {
                 // The answer that granted it was lost, so the last sequence is unknown.
-                (self.known, self.held) = (self.known.max(token), None);
+                self.held = None;
                 Some(token)
             }
-            Lease::Other { token } => {
-                self.lose(token, "another node has the lease");
+            Lease::Other => {
+                self.lose("another node has the lease");
                 None
             }
         }
     }
 
-    fn lose(&mut self, token: Token, why: &'static str) {
-        self.known = self.known.max(token);
-        if self.held.take().is_some() {
+    fn lose(&mut self, why: &'static str) {
+        if let Some(HeldLease { token, .. }) = self.held.take() {
             metrics::counter!("tribune_report_lease_changes_total", "change" => "lost").increment(1);
             tracing::debug!(symbol = %self.symbol.name, token, why, "stopped writing the reports of a symbol");
         }
@@ -257,7 +250,7 @@ impl Tracked {
         let computed = catch_unwind(AssertUnwindSafe(|| self.report(exchange, node)));
         self.paused_until = computed.is_err().then_some(now + RETRY_AFTER);
         computed.unwrap_or_else(|_| {
-            self.lose(self.known, "computing its report panicked");
+            self.lose("computing its report panicked");
             metrics::counter!("tribune_report_panics_total").increment(1);
             tracing::error!(symbol = %self.symbol.name, "computing the report of a symbol panicked; trying again later");
             None

@@ -4,6 +4,7 @@
 //! - [`exchange`]: what reports need from the exchange
 //! - [`compute`]: computes a report from what the feed publishes; pure
 //! - [`freshness`]: at which age data is ok, degraded or down
+//! - [`aged`]: a report and the time since it was generated
 //! - [`cache`]: where reports and leases are kept
 //! - `engine`: the loop that keeps reports current
 //! - `reader`: reads reports and lets their ages grow
@@ -16,6 +17,7 @@
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
 
+pub mod aged;
 pub mod cache;
 mod citing;
 pub mod compute;

@@ -7,48 +7,32 @@
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
-use schemars::transform::RecursiveTransform;
 use serde::{Deserialize, Serialize};
 use tribune_analytics::anomalies::AnomalyKind;
 use tribune_analytics::{BookSide, Severity};
 use tribune_binance::number::{Price, Quantity};
+use tribune_core::JsonObject;
+use tribune_market_parts::tool_schema;
 
 /// Grows in its first number when a reader of the one before would misread.
 pub const SCHEMA_VERSION: &str = "1.0";
 /// Levels a side that a report lists.
 pub const LISTED_LEVELS: usize = 20;
-/// Times are written in UTC, with milliseconds.
-const TIME: &str = r"^-?[0-9]{4,6}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\.[0-9]{3}Z$";
 
 /// The JSON Schema of a report.
-pub fn schema() -> schemars::Schema {
-    schema_for::<Report>()
-}
-
-/// The schema of a type as tools may have it: without references and formats.
-pub(crate) fn schema_for<T: JsonSchema>() -> schemars::Schema {
-    let settings = SchemaSettings::draft2020_12().for_serialize().with(|settings| {
-        settings.inline_subschemas = true;
-        settings.meta_schema = None;
-    });
-    let settings = settings.with_transform(RecursiveTransform(|schema: &mut schemars::Schema| {
-        schema.remove("title");
-        schema.remove("format");
-    }));
-    settings.into_generator().into_root_schema_for::<T>()
+pub fn schema() -> JsonObject {
+    tool_schema::<Report>(SchemaSettings::draft2020_12().for_serialize())
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Report {
     /// Version of this schema; a reader of 1.0 can read every 1.x.
     #[serde(rename = "schemaVersion")]
-    #[schemars(regex(pattern = r"^1\.[0-9]+$"))]
     pub schema_version: String,
     /// Who wrote the report.
     pub writer: Writer,
     /// When the report was written last, by the writer's clock.
     #[serde(rename = "updatedAt")]
-    #[schemars(regex(pattern = TIME))]
     pub updated_at: String,
     /// The symbol as the exchange writes it.
     pub symbol: String,
@@ -61,7 +45,6 @@ pub struct Report {
     /// A label that says so if the data do not come from a real market; null if they do.
     pub simulated: Option<String>,
     /// When the fast figures were computed, by the writer's clock.
-    #[schemars(regex(pattern = TIME))]
     pub generated_at: String,
     /// Milliseconds since the exchange last confirmed these values, by a monotonic clock.
     pub data_age_ms: u64,
@@ -84,7 +67,6 @@ pub struct Report {
     /// The lowest price that is asked.
     pub best_ask: Option<Level>,
     /// Best ask less best bid, in basis points of the mid price, to ten places.
-    #[schemars(range(min = 0))]
     pub spread_bps: Option<f64>,
     /// Half way between best bid and best ask, in the quote asset, exact.
     pub mid_price: Option<Decimal>,
@@ -105,7 +87,6 @@ pub struct Report {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Writer {
     /// The process that wrote it.
     #[serde(rename = "nodeId")]
@@ -118,12 +99,10 @@ pub struct Writer {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Ingestion {
     /// ok, degraded (data older than 1 s for 2 s), or down (data older than 5 s).
     pub status: IngestionStatus,
     /// The last change of the book or trade, by the exchange's clock where it says so.
-    #[schemars(regex(pattern = TIME))]
     pub last_update: Option<String>,
     /// Why the status is not ok; null if it is.
     pub reason: Option<String>,
@@ -140,41 +119,32 @@ pub enum IngestionStatus {
 
 /// One level of a book.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Level {
     /// Its price, in the quote asset.
-    #[schemars(with = "Decimal")]
     pub price: Price,
     /// What rests there, in the base asset.
-    #[schemars(with = "Decimal")]
     pub qty: Quantity,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Depth {
     /// Bids, best first.
-    #[schemars(length(max = LISTED_LEVELS))]
     pub bids: Vec<Level>,
     /// Asks, best first.
-    #[schemars(length(max = LISTED_LEVELS))]
     pub asks: Vec<Level>,
     /// Sum of the bids listed, in the base asset.
     pub total_bid_qty: Decimal,
     /// Sum of the asks listed, in the base asset.
     pub total_ask_qty: Decimal,
     /// (bid - ask)/(bid + ask) of the totals, from -1 to 1, to ten places.
-    #[schemars(range(min = -1, max = 1))]
     pub imbalance: Option<f64>,
     /// The exchange's update after which the book was so.
     pub last_update_id: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Flow {
     /// Single trades of the last ten seconds of the window, counted by their ids, divided by ten; null if some are missing.
-    #[schemars(range(min = 0))]
     pub orders_per_sec: Option<f64>,
     /// What buyers took less what sellers gave, in the base asset.
     pub net_flow: Decimal,
@@ -193,10 +163,8 @@ pub struct Flow {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Liquidity {
     /// Levels at least ten times the median of their side that have stayed for five seconds, largest first: hints.
-    #[schemars(length(max = 20))]
     pub walls: Option<Vec<Wall>>,
     /// Price ranges within the volume profile in which little was traded, lowest first.
     pub vacuums: Option<Vec<Vacuum>>,
@@ -205,7 +173,6 @@ pub struct Liquidity {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Wall {
     /// The side of the book.
     pub side: BookSide,
@@ -218,7 +185,6 @@ pub struct Wall {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Vacuum {
     /// Its lower end, in the quote asset.
     pub from: Decimal,
@@ -229,7 +195,6 @@ pub struct Vacuum {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct VolumeProfile {
     /// Middle of the row with the largest volume, in the quote asset.
     #[serde(rename = "POC")]
@@ -247,12 +212,10 @@ pub struct VolumeProfile {
     /// Single trades of the window, by their ids.
     pub trade_count: u64,
     /// Share of the window whose trades are complete, to ten places.
-    #[schemars(range(min = 0, max = 1))]
     pub coverage: Option<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Anomaly {
     /// What was compared.
     #[serde(rename = "type")]
@@ -265,39 +228,30 @@ pub struct Anomaly {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Health {
     /// From 0 to 100: scores times weights, over the weights used.
-    #[schemars(range(min = 0, max = 100))]
     pub score: Option<f64>,
     /// Sum of the weights of the components that have a score.
-    #[schemars(range(min = 0, max = 1))]
     pub weights_used: f64,
     /// What the score is made of.
-    #[schemars(length(equal = 6))]
     pub components: Vec<Component>,
     /// What the score is not.
     pub note: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Component {
     /// spread, depth, balance, flow, anomalies or freshness.
     pub name: String,
     /// The figure that is scored, in the unit of input_unit.
-    #[schemars(range(min = 0))]
     pub input: Option<f64>,
     /// What the input is, and its unit.
     pub input_unit: String,
     /// From 0 to 100.
-    #[schemars(range(min = 0, max = 100))]
     pub score: Option<f64>,
     /// Its weight; all weights add up to 1.
-    #[schemars(range(min = 0, max = 1))]
     pub weight: f64,
     /// Its part of the score, in points of the score.
-    #[schemars(range(min = 0, max = 100))]
     pub contribution: Option<f64>,
     /// How the input becomes the score.
     pub mapping: String,
@@ -306,7 +260,6 @@ pub struct Component {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Sections {
     /// Of last_price and the figures of 24 hours.
     pub ticker: Section,
@@ -327,7 +280,6 @@ pub struct Sections {
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
 pub struct Section {
     /// When it was computed, by the writer's clock, in UTC; null if it was not yet.
     pub computed_at: Option<String>,

@@ -8,21 +8,12 @@ use std::time::{Duration, Instant};
 use parking_lot::Mutex;
 use tribune_core::Clock;
 
-use super::cache::{Found, ReportCache, Stored, Timing, Unavailable};
-use super::freshness;
-use super::model::{IngestionStatus, Report};
-
-/// A report, and how long ago it was generated.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AgedReport {
-    report: Arc<Report>,
-    since: Duration,
-}
+use super::aged::AgedReport;
+use super::cache::{ReportCache, Timing, Unavailable};
+use super::model::Report;
 
 /// A report generated this much later is newer, whatever its token and sequence say.
 const SURELY_LATER: Duration = Duration::from_secs(5);
-/// Reports are written four times a second, so one this old has no writer.
-const UNWRITTEN: Duration = Duration::from_secs(2);
 
 pub struct Reader {
     cache: Arc<dyn ReportCache>,
@@ -57,19 +48,13 @@ impl Reader {
         let now = self.clock.monotonic();
         let mut newest = self.newest.lock();
         let readings = symbols.iter().zip(found).map(|(symbol, found)| {
-            let read = match found {
-                // `None`: older than this machine's uptime.
-                Found::Report(Stored { report, age }) => {
-                    now.checked_sub(age).map(|generated| Newest { report, generated })
-                }
-                // The cache may have lost it; the last one read still holds.
-                Found::Nothing => None,
-                Found::Garbage(why) => {
-                    return Err(Unavailable(format!(
-                        "the entry of {symbol} is not a report ({why}); its writer replaces it"
-                    )));
-                }
-            };
+            let found = found.map_err(|why| {
+                Unavailable(format!("the entry of {symbol} is not a report ({why}); its writer replaces it"))
+            })?;
+            // `None`: the cache may have lost it, and the last one read still holds; or older than this machine's uptime.
+            let read = found.and_then(|AgedReport { report, since }| {
+                now.checked_sub(since).map(|generated| Newest { report, generated })
+            });
             let kept = match (newest.remove(symbol), read) {
                 (Some(known), Some(read)) => Some(known.or_newer(read)),
                 (known, read) => known.or(read),
@@ -101,50 +86,13 @@ fn order(report: &Report) -> (u64, u64) {
     (report.writer.writer_token, report.writer.sequence)
 }
 
-impl AgedReport {
-    /// As it was generated.
-    pub fn report(&self) -> &Arc<Report> {
-        &self.report
-    }
-
-    /// How much every age has grown.
-    pub fn since_ms(&self) -> u64 {
-        u64::try_from(self.since.as_millis()).unwrap_or(u64::MAX)
-    }
-
-    pub fn age(&self) -> Duration {
-        Duration::from_millis(self.report.data_age_ms.saturating_add(self.since_ms()))
-    }
-
-    pub fn status(&self) -> IngestionStatus {
-        freshness::status(self.age(), Duration::ZERO).max(self.report.ingestion.status)
-    }
-
-    /// The report as it is now, with its ages grown.
-    pub fn now(&self) -> Report {
-        let mut report = Report::clone(&self.report);
-        for age in report.ages_mut() {
-            *age = age.saturating_add(self.since_ms());
-        }
-        report.ingestion.status = self.status();
-        if report.ingestion.status != IngestionStatus::Ok && report.ingestion.reason.is_none() {
-            report.ingestion.reason = Some(if self.since >= UNWRITTEN {
-                let seconds = self.since.as_secs_f64();
-                format!("no report has been written for {seconds:.1} s: no node writes this symbol now")
-            } else {
-                format!("the data is {:.1} s old", self.age().as_secs_f64())
-            });
-        }
-        report
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use async_trait::async_trait;
 
-    use crate::cache::{Claim, Indexed, Lease, NodeId, Token, Write, Written};
+    use crate::cache::{Claim, Found, Indexed, Lease, NodeId, Token, Write};
+    use crate::model::IngestionStatus;
     use crate::tests::fixture;
     use tribune_binance::testing::ManualClock;
 
@@ -164,7 +112,7 @@ mod tests {
         async fn claim(&self, _: &NodeId, _: &[Claim]) -> Result<Vec<Lease>, Unavailable> {
             Ok(Vec::new())
         }
-        async fn write(&self, _: &[Write]) -> Result<Vec<Written>, Unavailable> {
+        async fn write(&self, _: &[Write]) -> Result<Vec<bool>, Unavailable> {
             Ok(Vec::new())
         }
         async fn release(&self, _: &NodeId, _: &[(Arc<str>, Token)]) -> Result<(), Unavailable> {
@@ -182,7 +130,7 @@ mod tests {
         report.data_age_ms = 10;
         report.ingestion.status = IngestionStatus::Ok;
         report.ingestion.reason = None;
-        Ok(Found::Report(Stored { report: Arc::new(report), age: Duration::from_millis(age_ms) }))
+        Ok(Ok(Some(AgedReport { report: Arc::new(report), since: Duration::from_millis(age_ms) })))
     }
 
     fn reader(answers: Vec<Result<Found, Unavailable>>) -> (Reader, Arc<ManualClock>) {
@@ -233,7 +181,7 @@ mod tests {
 
     #[tokio::test]
     async fn unwritten_report_is_degraded_then_down_then_gone() {
-        let answers = vec![stored(1, 1, 0), Ok(Found::Nothing), Ok(Found::Nothing), Ok(Found::Nothing)];
+        let answers = vec![stored(1, 1, 0), Ok(Ok(None)), Ok(Ok(None)), Ok(Ok(None))];
         let (reader, clock) = reader(answers);
         assert_eq!(read(&reader).await.ingestion.status, IngestionStatus::Ok);
         clock.advance_ms(2_990);
@@ -251,7 +199,7 @@ mod tests {
         let answers = vec![
             stored(1, 1, 0),
             Err(Unavailable("no answer".to_owned())),
-            Ok(Found::Garbage("a list".to_owned())),
+            Ok(Err("a list".to_owned())),
             stored(1, 2, 0),
         ];
         let (reader, _) = reader(answers);

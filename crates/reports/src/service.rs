@@ -14,11 +14,12 @@ use tribune_core::wire::clip;
 use tribune_core::{Clock, Error, Result};
 use tribune_market_resolve::{SymbolTable, search};
 
+use super::aged::AgedReport;
 use super::cache::{Indexed, ReportCache, Unavailable};
 use super::citing::Citing;
 use super::engine::WritingTrouble;
 use super::exchange::Exchange;
-use super::reader::{AgedReport, Reader};
+use super::reader::Reader;
 
 /// Symbols that an error names.
 const MAX_NAMED: usize = 50;
@@ -200,10 +201,10 @@ impl Reports {
             ));
         }
         let names: Vec<&str> = indexed.iter().take(MAX_NAMED).map(|indexed| &*indexed.symbol).collect();
-        let known = match (names.join(", "), indexed.len().saturating_sub(MAX_NAMED)) {
-            (names, _) if names.is_empty() => "No symbol is indexed yet.".to_owned(),
-            (names, 0) => format!("Indexed: {names}."),
-            (names, more) => format!("Indexed: {names} and {more} more (market_overview lists all)."),
+        let more = if indexed.len() > MAX_NAMED { " and more (market_overview lists all)" } else { "" };
+        let known = match names.join(", ") {
+            names if names.is_empty() => "No symbol is indexed yet.".to_owned(),
+            names => format!("Indexed: {names}{more}."),
         };
         let remedy = match self.exchange {
             Some(_) => "and restart. For single figures of any other symbol there are the binance_ tools",
@@ -253,7 +254,7 @@ impl Reports {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::MemoryCache;
+    use crate::cache::{MemoryCache, Timing};
     use tribune_binance::testing::ManualClock;
     use tribune_core::Links;
 
@@ -261,7 +262,7 @@ mod tests {
     async fn startup_ends_by_the_given_clock() {
         let clock = Arc::new(ManualClock::at(0));
         let records = Records::new(None, Links::new("http://tribune.test"));
-        let cache = Arc::new(MemoryCache::new(clock.clone()));
+        let cache = Arc::new(MemoryCache::new(clock.clone(), Timing::DEFAULT));
         let reports = Reports::new(cache, records, None, clock.clone());
         let run = async || tokio::time::timeout(Duration::ZERO, reports.follow()).await.expect_err("it follows on");
         run().await;

@@ -9,23 +9,21 @@ use tokio_util::sync::CancellationToken;
 use tribune_citations::Pool;
 use tribune_core::wire::{clip, object};
 use tribune_core::{
-    CallContext, Cited, Document, DocumentId, Error, Hit, Query, Result, Source, SourceFacts, SourceStatus, Tool,
+    CallContext, Cited, Document, DocumentId, Hit, Query, Result, Source, SourceFacts, SourceStatus, Tool,
 };
 use tribune_market_resolve::id::Kind;
 use tribune_market_resolve::{Match, search};
 use tribune_page::View;
 
+use super::aged::AgedReport;
 use super::cache::NodeId;
 use super::citing::{SCHEME, document, report_id, title};
 use super::engine::Engine;
 use super::exchange::Exchange;
 use super::markdown;
-use super::reader::AgedReport;
 use super::service::Reports;
 use super::{tools, view};
 
-/// Longest symbol accepted; the exchange's own stay far below it.
-const MAX_SYMBOL_BYTES: usize = 64;
 /// The name of the source, and its profile.
 pub const NAME: &str = "reports";
 const SNIPPET_CHARS: usize = 200;
@@ -44,12 +42,8 @@ pub struct ReportsSource {
 
 impl ReportsSource {
     /// The symbol that an id is about; `None` if it is not one of ours.
-    fn symbol(&self, id: &DocumentId) -> Result<Option<Arc<str>>> {
-        Ok(match id.scheme() {
-            NAME => Some(self.reports.spell(id.key()).into()),
-            SCHEME => Some(symbol_of(id)?),
-            _ => None,
-        })
+    fn symbol(&self, id: &DocumentId) -> Option<Arc<str>> {
+        self.owns(id.scheme()).then(|| self.reports.spell(id.key()).into())
     }
 
     async fn hit(&self, found: &Match, aged: &AgedReport, cx: &CallContext) -> Result<Hit> {
@@ -98,17 +92,6 @@ fn by_symbol(matches: Vec<Match>, limit: usize) -> Vec<Match> {
     found
 }
 
-fn symbol_of(id: &DocumentId) -> Result<Arc<str>> {
-    let symbol = id.key();
-    let is_symbol = !symbol.is_empty()
-        && symbol.len() <= MAX_SYMBOL_BYTES
-        && !symbol.contains(|c: char| c == ':' || c.is_whitespace() || c.is_control());
-    if !is_symbol {
-        return Err(Error::invalid_argument("a report id is `report:SYMBOL`, for example `report:BTCUSDT`"));
-    }
-    Ok(symbol.to_uppercase().into())
-}
-
 #[async_trait]
 impl Source for ReportsSource {
     fn name(&self) -> &str {
@@ -138,7 +121,7 @@ impl Source for ReportsSource {
     }
 
     async fn fetch(&self, id: &DocumentId, cx: &CallContext) -> Result<Option<Document>> {
-        let Some(symbol) = self.symbol(id)? else {
+        let Some(symbol) = self.symbol(id) else {
             return Ok(None);
         };
         let report = self.reports.report(&symbol).await?;
@@ -153,7 +136,7 @@ impl Source for ReportsSource {
     }
 
     async fn view(&self, document: &Document, cited: Option<Timestamp>, _cx: &CallContext) -> Result<Option<View>> {
-        let board = match (cited, self.symbol(&document.id)?) {
+        let board = match (cited, self.symbol(&document.id)) {
             (Some(_), _) => view::then(document),
             (None, Some(symbol)) => Some(view::now(&self.reports.report(&symbol).await?.now())),
             (None, None) => None,

@@ -5,19 +5,21 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tribune_citations::Pool;
 use tribune_core::wire::{object, wire_bytes};
 use tribune_core::{CallContext, CallDisplay, Hints, JsonObject, Result, Tool, ToolOutput, ToolSpec};
+use tribune_market_parts::tool_schema;
 
 use super::markdown;
 use super::model::{self, Report};
 use super::service::Reports;
 
 const READ_LIVE: Hints = Hints { open_world: true, ..Hints::READ };
-/// Each batch has the full time of a read.
-const READ_AT_ONCE: usize = 100;
+/// Reports per round trip: each has the full time of a read, and an answer of bounded size.
+const READ_AT_ONCE: usize = 64;
 /// The size of an overview's rows on the wire.
 const MAX_ROWS_BYTES: usize = 72_000;
 
@@ -73,12 +75,11 @@ fn outline() -> JsonObject {
         "title": text("What it is."),
         "url": text("Shows these values as they were; cite it."),
     }));
-    let fields = schema.get("properties").and_then(Value::as_object);
-    for (name, field) in fields.into_iter().flatten() {
+    for (name, field) in schema["properties"].as_object().into_iter().flatten() {
         let outline = json!({"type": field["type"], "description": field["description"]});
         properties.insert(name.clone(), outline);
     }
-    object(json!({"type": "object", "properties": properties, "required": schema.get("required")}))
+    object(json!({"type": "object", "properties": properties, "required": schema["required"]}))
 }
 
 fn get_report() -> ToolSpec {
@@ -145,18 +146,21 @@ struct Missing {
     reason: String,
 }
 
-const COLUMNS: &[&str] = &[
-    "symbol",
-    "last_price",
-    "change_24h_pct",
-    "quote_volume_24h",
-    "spread_bps",
-    "imbalance",
-    "net_flow_30s",
-    "health",
-    "anomalies",
-    "status",
-    "data_age_ms",
+type Figure = fn(&Report) -> Value;
+
+/// The columns of a row, and their figures.
+const COLUMNS: [(&str, Figure); 11] = [
+    ("symbol", |report| json!(report.symbol)),
+    ("last_price", |report| json!(report.last_price)),
+    ("change_24h_pct", |report| json!(report.change_24h_pct)),
+    ("quote_volume_24h", |report| json!(report.quote_volume_24h)),
+    ("spread_bps", |report| json!(report.spread_bps)),
+    ("imbalance", |report| json!(report.depth.as_ref().and_then(|depth| depth.imbalance))),
+    ("net_flow_30s", |report| json!(report.flow.as_ref().map(|flow| flow.net_flow))),
+    ("health", |report| json!(report.health.as_ref().and_then(|health| health.score))),
+    ("anomalies", |report| json!(report.anomalies.as_ref().map(Vec::len))),
+    ("status", |report| json!(report.ingestion.status)),
+    ("data_age_ms", |report| json!(report.data_age_ms)),
 ];
 
 #[async_trait]
@@ -188,7 +192,8 @@ impl Tool for MarketOverview {
         let rank = |report: &Report| (Reverse(report.quote_volume_24h), report.symbol.clone());
         reports.sort_by_cached_key(rank);
         let simulated = reports.iter().find_map(|report| report.simulated.clone());
-        let mut rows: Vec<Vec<Value>> = reports.iter().map(row).collect();
+        let mut rows: Vec<Vec<Value>> =
+            reports.iter().map(|report| COLUMNS.map(|(_, figure)| figure(report)).into()).collect();
         let fits = fitting(&rows);
         let cut = rows.len() - fits;
         rows.truncate(fits);
@@ -198,7 +203,7 @@ impl Tool for MarketOverview {
             listed: rows.len(),
             cut: (cut > 0).then(|| format!("{cut} symbols do not fit in one answer; get_report has each")),
             simulated,
-            columns: COLUMNS.to_vec(),
+            columns: COLUMNS.map(|(name, _)| name).to_vec(),
             rows,
             missing,
             note: match symbols.len() {
@@ -208,22 +213,6 @@ impl Tool for MarketOverview {
         };
         ToolOutput::structured(&answer, fits)
     }
-}
-
-fn row(report: &Report) -> Vec<Value> {
-    vec![
-        json!(report.symbol),
-        json!(report.last_price),
-        json!(report.change_24h_pct),
-        json!(report.quote_volume_24h),
-        json!(report.spread_bps),
-        json!(report.depth.as_ref().and_then(|depth| depth.imbalance)),
-        json!(report.flow.as_ref().map(|flow| flow.net_flow)),
-        json!(report.health.as_ref().and_then(|health| health.score)),
-        json!(report.anomalies.as_ref().map(Vec::len)),
-        json!(report.ingestion.status),
-        json!(report.data_age_ms),
-    ]
 }
 
 fn fitting(rows: &[Vec<Value>]) -> usize {
@@ -243,7 +232,7 @@ fn market_overview() -> ToolSpec {
         description: "Use this for one line on every market that is always tracked: price, 24-hour change and volume, spread, book imbalance, net flow, health score, number of anomalies, and how fresh each is. The most traded first. get_report has the whole state of one."
             .to_owned(),
         input_schema: object(json!({"type": "object", "properties": {}, "additionalProperties": false})),
-        output_schema: model::schema_for::<Overview>().as_object().cloned().unwrap_or_default(),
+        output_schema: tool_schema::<Overview>(SchemaSettings::draft2020_12().for_serialize()),
         hints: READ_LIVE,
         icon: None,
         display: CallDisplay { subject: Some("symbol"), ..CallDisplay::default() },

@@ -8,9 +8,8 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use tribune_core::Clock;
 
-use super::{
-    Claim, Found, Indexed, Lease, MAX_TOKEN, NodeId, ReportCache, Stored, Timing, Token, Unavailable, Write, Written,
-};
+use super::{Claim, Found, Indexed, Lease, NodeId, ReportCache, Timing, Token, Unavailable, Write};
+use crate::aged::AgedReport;
 use crate::model::Report;
 
 /// The default cache, shared with no other process.
@@ -40,18 +39,14 @@ struct Writer {
     node: NodeId,
     token: Token,
     /// Of the last report that was stored with this token.
-    sequence: Option<u64>,
+    sequence: u64,
     /// When the lease ends or ended.
     until: Instant,
     is_fresh: bool,
 }
 
 impl MemoryCache {
-    pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Self::with_timing(clock, Timing::DEFAULT)
-    }
-
-    pub fn with_timing(clock: Arc<dyn Clock>, timing: Timing) -> Self {
+    pub fn new(clock: Arc<dyn Clock>, timing: Timing) -> Self {
         Self { clock, timing, state: Mutex::default() }
     }
 }
@@ -60,38 +55,37 @@ impl State {
     fn claim(&mut self, node: &NodeId, claim: &Claim, now: Instant, timing: &Timing) -> Lease {
         let until = now + timing.lease;
         if let Some(writer) = self.writers.get_mut(&claim.symbol).filter(|writer| now < writer.until) {
-            let token = writer.token;
             if writer.node == *node {
                 (writer.until, writer.is_fresh) = (until, claim.is_fresh);
-                return Lease::Renewed { token };
+                return Lease::Renewed(writer.token);
             }
             // A node without fresh data gives way to one that has some.
             if writer.is_fresh || !claim.is_fresh {
-                return Lease::Other { token };
+                return Lease::Other;
             }
         }
-        let floor = if claim.floor > MAX_TOKEN { 0 } else { claim.floor };
-        let token = self.last_token.max(floor) + 1;
-        self.last_token = token;
-        let writer = Writer { node: node.clone(), token, sequence: None, until, is_fresh: claim.is_fresh };
+        self.last_token += 1;
+        let token = self.last_token;
+        let writer = Writer { node: node.clone(), token, sequence: 0, until, is_fresh: claim.is_fresh };
         self.writers.insert(claim.symbol.clone(), writer);
-        Lease::Taken { token }
+        Lease::Taken(token)
     }
 
-    fn write(&mut self, Write { report, generated }: &Write, now: Instant) -> Written {
-        let writer = self.writers.get_mut(report.symbol.as_str()).filter(|writer| now < writer.until);
-        let Some(writer) = writer else {
-            return Written::Refused { token: 0 };
-        };
+    fn write(&mut self, Write { report, generated }: &Write, now: Instant) -> bool {
         let author = &report.writer;
-        let is_writer = *writer.node.0 == *author.node_id && writer.token == author.writer_token;
-        if !is_writer || writer.sequence.is_some_and(|last| author.sequence <= last) {
-            return Written::Refused { token: writer.token };
-        }
-        writer.sequence = Some(author.sequence);
+        let may_write = |writer: &&mut Writer| {
+            now < writer.until
+                && *writer.node == *author.node_id
+                && writer.token == author.writer_token
+                && writer.sequence <= author.sequence
+        };
+        let Some(writer) = self.writers.get_mut(report.symbol.as_str()).filter(may_write) else {
+            return false;
+        };
+        writer.sequence = author.sequence;
         let last = LastReport { report: report.clone(), generated: *generated, written: now };
         self.reports.insert(report.symbol.as_str().into(), last);
-        Written::Stored
+        true
     }
 
     fn drop_expired(&mut self, now: Instant, timing: &Timing) {
@@ -108,12 +102,11 @@ impl ReportCache for MemoryCache {
         let now = self.clock.monotonic();
         let found = |symbol| {
             let last: &LastReport = state.reports.get(symbol)?;
-            let age = now.saturating_duration_since(last.generated);
+            let since = now.saturating_duration_since(last.generated);
             let report = last.report.clone();
-            (age < self.timing.keep_report).then_some(Found::Report(Stored { report, age }))
+            (since < self.timing.keep_report).then_some(AgedReport { report, since })
         };
-        let answer = |symbol| found(symbol).unwrap_or(Found::Nothing);
-        Ok(symbols.iter().map(answer).collect())
+        Ok(symbols.iter().map(|symbol| Ok(found(symbol))).collect())
     }
 
     async fn indexed(&self) -> Result<Vec<Indexed>, Unavailable> {
@@ -138,7 +131,7 @@ impl ReportCache for MemoryCache {
         Ok(claims.iter().map(lease).collect())
     }
 
-    async fn write(&self, writes: &[Write]) -> Result<Vec<Written>, Unavailable> {
+    async fn write(&self, writes: &[Write]) -> Result<Vec<bool>, Unavailable> {
         let mut state = self.state.lock();
         let now = self.clock.monotonic();
         Ok(writes.iter().map(|write| state.write(write, now)).collect())
@@ -169,16 +162,15 @@ mod tests {
     #[tokio::test]
     async fn tokens_grow_after_entries_expire() {
         let clock = Arc::new(ManualClock::at(0));
-        let cache = MemoryCache::new(clock.clone());
-        let node = NodeId("a".into());
-        let claim = [Claim { symbol: "BTCUSDT".into(), is_fresh: true, floor: 41 }];
+        let cache = MemoryCache::new(clock.clone(), Timing::DEFAULT);
+        let node = NodeId::from("a");
+        let claim = [Claim { symbol: "BTCUSDT".into(), is_fresh: true }];
         let taken = cache.claim(&node, &claim).await.expect("memory");
-        assert_eq!(taken, [Lease::Taken { token: 42 }]);
+        assert_eq!(taken, [Lease::Taken(1)]);
         clock.advance_ms(2 * 24 * 3600 * 1000);
         cache.claim(&node, &[]).await.expect("memory");
         assert!(cache.state.lock().writers.is_empty());
-        let claim = [Claim { floor: u64::MAX, ..claim[0].clone() }];
         let taken = cache.claim(&node, &claim).await.expect("memory");
-        assert_eq!(taken, [Lease::Taken { token: 43 }], "nobody can have had that floor");
+        assert_eq!(taken, [Lease::Taken(2)]);
     }
 }

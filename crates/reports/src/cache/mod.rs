@@ -5,13 +5,13 @@
 mod memory;
 mod redis;
 
-use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use tribune_core::Error;
 
+use super::aged::AgedReport;
 use super::model::Report;
 
 pub use self::redis::RedisCache;
@@ -43,21 +43,10 @@ impl Timing {
 }
 
 /// One process that writes reports. Every process has an id of its own, also after a restart.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NodeId(pub Arc<str>);
+pub type NodeId = Arc<str>;
 
-impl fmt::Display for NodeId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-/// A fencing token: grows with every change of the writer of a symbol; writes with a smaller one are refused.
+/// A fencing token: grows with every change of the writer of a symbol; only writes with the one in force are stored.
 pub type Token = u64;
-
-/// The largest token. Lua's numbers are exact up to about here, and tokens are close to milliseconds since 1970, so a
-/// larger one is not ours.
-pub const MAX_TOKEN: Token = 1 << 52;
 
 /// Why the cache cannot be used now, for the operator and the caller.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -72,21 +61,8 @@ impl From<Unavailable> for Error {
     }
 }
 
-/// A report, and how long ago it was generated, at most.
-#[derive(Debug, Clone)]
-pub struct Stored {
-    pub report: Arc<Report>,
-    pub age: Duration,
-}
-
-/// What is stored under a symbol.
-#[derive(Debug, Clone)]
-pub enum Found {
-    Report(Stored),
-    Nothing,
-    /// Not a report; the text says what it is.
-    Garbage(String),
-}
+/// What is stored under a symbol; an error says what is there instead of a report.
+pub type Found = Result<Option<AgedReport>, String>;
 
 /// A symbol that has or had a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,19 +79,16 @@ pub struct Claim {
     pub symbol: Arc<str>,
     /// Whether the node has fresh data of the symbol. Such a node may take the lease from one that has not.
     pub is_fresh: bool,
-    /// The largest token that this node has seen of the symbol: the next one is larger, even if the cache has
-    /// forgotten everything. Above [`MAX_TOKEN`] it counts as 0: nobody can have had it.
-    pub floor: Token,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lease {
     /// This node writes the symbol from now on, with a token that nobody had before.
-    Taken { token: Token },
+    Taken(Token),
     /// This node still writes it. The token is unknown to the node if the answer that granted it was lost.
-    Renewed { token: Token },
+    Renewed(Token),
     /// Another node writes it.
-    Other { token: Token },
+    Other,
 }
 
 #[derive(Debug, Clone)]
@@ -124,16 +97,6 @@ pub struct Write {
     pub report: Arc<Report>,
     /// When it was generated, by this process's monotonic clock.
     pub generated: Instant,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Written {
-    Stored,
-    /// Another node or none has the lease, or a newer report is stored already.
-    Refused {
-        /// The token in force, 0 if there is none.
-        token: Token,
-    },
 }
 
 /// Reports by symbol, and leases by symbol.
@@ -150,9 +113,9 @@ pub trait ReportCache: Send + Sync {
     /// Takes or renews leases, each for [`Timing::lease`].
     async fn claim(&self, node: &NodeId, claims: &[Claim]) -> Result<Vec<Lease>, Unavailable>;
 
-    /// Each report replaces the one before, if its token is in force and it is newer. It expires [`Timing::keep_report`]
-    /// after it was generated.
-    async fn write(&self, writes: &[Write]) -> Result<Vec<Written>, Unavailable>;
+    /// Each report replaces the one before, if its token is in force and it is no older: one that is sent twice is stored.
+    /// It expires [`Timing::keep_report`] after it was generated. Says which were stored.
+    async fn write(&self, writes: &[Write]) -> Result<Vec<bool>, Unavailable>;
 
     /// Releases those leases that are still in force.
     async fn release(&self, node: &NodeId, leases: &[(Arc<str>, Token)]) -> Result<(), Unavailable>;

@@ -15,8 +15,8 @@ mod trades;
 use std::time::{Duration, Instant};
 
 use rust_decimal::Decimal;
-use rust_decimal::prelude::ToPrimitive;
 
+use super::aged::millis;
 use super::cache::{NodeId, Token};
 use super::model::{Ingestion, IngestionStatus, Report, SCHEMA_VERSION, Writer};
 use observation::Observation;
@@ -77,7 +77,7 @@ pub fn report(inputs: &Inputs<'_>, slow: &Slow, (node, token, sequence): (&NodeI
         ingestion: ingestion(&observed),
         ..slow.figures.clone()
     };
-    let since_ms = observation::millis(inputs.now.monotonic.saturating_duration_since(slow.computed));
+    let since_ms = millis(inputs.now.monotonic.saturating_duration_since(slow.computed));
     for age in report.ages_mut() {
         *age = age.saturating_add(since_ms);
     }
@@ -101,14 +101,9 @@ fn ingestion(observed: &Observation<'_>) -> Ingestion {
     }
 }
 
-/// Rounds to ten places, half to even. Up to 2⁵³ units of the last place the result is the nearest float.
+/// Rounds to ten places, half to even, and then to the nearest float.
 fn ten_places(ratio: Decimal) -> Option<f64> {
-    let rounded = ratio.round_dp(PLACES);
-    let units = rounded.mantissa();
-    let value = match i64::try_from(units) {
-        Ok(units) if units.unsigned_abs() < 1 << 53 => units as f64 / 10f64.powi(rounded.scale().try_into().ok()?),
-        _ => rounded.to_f64()?,
-    };
+    let rounded: f64 = ratio.round_dp(PLACES).to_string().parse().ok()?;
     // Without this, JSON would print the sign of a negative zero.
-    Some(value + 0.0)
+    Some(rounded + 0.0)
 }

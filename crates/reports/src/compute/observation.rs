@@ -6,6 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Inputs;
+use crate::aged::millis;
 use crate::freshness;
 use crate::model::{IngestionStatus, Section};
 use tribune_binance::feed::{BookState, BookView, Status};
@@ -100,10 +101,6 @@ impl<'a> Observation<'a> {
         let time = self.view.as_ref().and_then(|view| view.exchange_time);
         self.section(time, self.age_ms(), reason)
     }
-}
-
-pub(super) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A time of the exchange as text; `None` if it is out of range.

@@ -98,7 +98,7 @@ impl Scene {
     }
 
     fn report_with(&self, slow: &Slow, millis: u64) -> Report {
-        let report = report(&self.inputs(millis), slow, (&NodeId("node-1".into()), 7, 3));
+        let report = report(&self.inputs(millis), slow, (&NodeId::from("node-1"), 7, 3));
         valid(&report);
         report
     }

@@ -2,8 +2,9 @@
 
 use rust_decimal::Decimal;
 
-use super::observation::{Observation, millis};
+use super::observation::Observation;
 use super::ten_places;
+use crate::aged::millis;
 use crate::model::{Report, Section};
 use tribune_binance::feed::Day;
 

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::cache::{Claim, Lease, MemoryCache, NodeId, ReportCache, Write};
+use crate::cache::{Claim, Lease, MemoryCache, NodeId, ReportCache, Timing, Write};
 use crate::tests::fixture;
 use tribune_citations::records::Records;
 use tribune_citations::{Citations, Limits};
@@ -12,10 +12,10 @@ use tribune_core::{Clock, Links, Principal, SystemClock};
 const KEEP: Duration = Duration::from_secs(86_400);
 
 async fn write_report(cache: &dyn ReportCache, symbol: &str) {
-    let node = NodeId("node".into());
-    let claim = Claim { symbol: symbol.into(), is_fresh: true, floor: 0 };
+    let node = NodeId::from("node");
+    let claim = Claim { symbol: symbol.into(), is_fresh: true };
     let leases = cache.claim(&node, &[claim]).await.expect("leases");
-    let [Lease::Taken { token }] = leases[..] else { panic!("{leases:?}") };
+    let [Lease::Taken(token)] = leases[..] else { panic!("{leases:?}") };
     let mut report = fixture::full();
     symbol.clone_into(&mut report.symbol);
     (report.writer.writer_token, report.writer.node_id) = (token, node.to_string());
@@ -26,7 +26,7 @@ async fn write_report(cache: &dyn ReportCache, symbol: &str) {
 /// A source with one report, of `BTCUSDT`, whose records are in `folder`. It does not run yet.
 async fn stopped_source(folder: &std::path::Path) -> Arc<ReportsSource> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let cache = MemoryCache::new(clock.clone());
+    let cache = MemoryCache::new(clock.clone(), Timing::DEFAULT);
     write_report(&cache, "BTCUSDT").await;
     let limits = Limits { keep: KEEP, most: 100 };
     let citations = Citations::open(folder.to_owned(), limits, clock.clone()).expect("a folder");

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use jsonschema::Validator;
 use serde_json::Value;
 
-use crate::model::{Anomaly, Liquidity, Report, Wall};
+use crate::model::{Anomaly, LISTED_LEVELS, Liquidity, Report, SCHEMA_VERSION, Wall};
 use tribune_analytics::{BookSide, Severity};
 
 static VALIDATOR: LazyLock<Validator> = LazyLock::new(|| {
@@ -20,8 +20,51 @@ pub fn wrong(report: &Value) -> Vec<String> {
     errors.map(|error| format!("{}: {error}", error.instance_path())).collect()
 }
 
+/// What is out of its bounds, which the schema does not say.
+pub fn out_of_bounds(report: &Report) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut check = |name: &str, is_so: bool| found.extend((!is_so).then(|| name.to_owned()));
+    let within = |value: Option<f64>, least: f64, most: f64| value.is_none_or(|value| (least..=most).contains(&value));
+    let is_time = |text: &str| {
+        let shape: String = text.chars().map(|c| if c.is_ascii_digit() { '0' } else { c }).collect();
+        let (year, rest) = shape.trim_start_matches('-').split_once('-').unwrap_or_default();
+        ["0000", "00000", "000000"].contains(&year) && rest == "00-00T00:00:00.000Z"
+    };
+    let is_or_is_none = |text: &Option<String>| text.as_deref().is_none_or(is_time);
+    check("schemaVersion", report.schema_version == SCHEMA_VERSION);
+    check("updatedAt", is_time(&report.updated_at));
+    check("generated_at", is_time(&report.generated_at));
+    check("last_update", is_or_is_none(&report.ingestion.last_update));
+    check("spread_bps", within(report.spread_bps, 0.0, f64::MAX));
+    for (name, section) in report.sections.all() {
+        check(name, is_or_is_none(&section.computed_at) && is_or_is_none(&section.exchange_time));
+    }
+    if let Some(depth) = &report.depth {
+        check("bids", depth.bids.len() <= LISTED_LEVELS);
+        check("asks", depth.asks.len() <= LISTED_LEVELS);
+        check("imbalance", within(depth.imbalance, -1.0, 1.0));
+    }
+    if let Some(flow) = &report.flow {
+        check("orders_per_sec", within(flow.orders_per_sec, 0.0, f64::MAX));
+    }
+    check("walls", report.liquidity.walls.as_ref().is_none_or(|walls| walls.len() <= 20));
+    if let Some(profile) = &report.liquidity.volume_profile {
+        check("coverage", within(profile.coverage, 0.0, 1.0));
+    }
+    if let Some(health) = &report.health {
+        check("health", within(health.score, 0.0, 100.0) && within(Some(health.weights_used), 0.0, 1.0));
+        check("components", health.components.len() == 6);
+        for part in &health.components {
+            check(&part.name, within(part.input, 0.0, f64::MAX) && within(part.score, 0.0, 100.0));
+            check(&part.name, within(Some(part.weight), 0.0, 1.0) && within(part.contribution, 0.0, 100.0));
+        }
+    }
+    found
+}
+
 /// Panics with what is wrong.
 pub fn valid(report: &Report) {
+    assert_eq!(out_of_bounds(report), Vec::<String>::new(), "{report:#?}");
     let report = serde_json::to_value(report).expect("JSON");
     assert_eq!(wrong(&report), Vec::<String>::new(), "{report:#}");
 }

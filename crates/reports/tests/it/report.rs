@@ -6,7 +6,6 @@ mod long;
 mod profile_figures;
 mod truth;
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -121,7 +120,7 @@ impl<'a> Play<'a> {
             old_for: Duration::ZERO,
         };
         let slow = slow(&inputs);
-        let report = report(&inputs, &slow, (&NodeId(Arc::from("n")), 1, 1));
+        let report = report(&inputs, &slow, (&NodeId::from("n"), 1, 1));
         serde_json::to_value(report).expect("JSON")
     }
 

@@ -6,7 +6,8 @@ use std::time::Instant;
 use rust_decimal::Decimal;
 use tribune_analytics::{BookSide, Severity};
 use tribune_binance::number::{Price, Quantity};
-use tribune_reports::cache::{Claim, Found, NodeId, Stored, Token, Write};
+use tribune_reports::aged::AgedReport;
+use tribune_reports::cache::{Claim, Found, NodeId, Token, Write};
 use tribune_reports::model::{
     Anomaly, Component, Depth, Flow, Health, Ingestion, IngestionStatus, Level, Liquidity, Report, SCHEMA_VERSION,
     Section, Sections, VolumeProfile, Wall, Writer,
@@ -15,7 +16,7 @@ use tribune_reports::model::{
 pub const BTC: &str = "BTCUSDT";
 
 pub fn node(name: &str) -> NodeId {
-    NodeId(name.into())
+    name.into()
 }
 
 pub fn symbol(name: &str) -> Arc<str> {
@@ -23,7 +24,7 @@ pub fn symbol(name: &str) -> Arc<str> {
 }
 
 pub fn claim(name: &str) -> Claim {
-    Claim { symbol: symbol(name), is_fresh: true, floor: 0 }
+    Claim { symbol: symbol(name), is_fresh: true }
 }
 
 pub fn write(symbol: &str, node: &NodeId, token: Token, sequence: u64) -> Write {
@@ -32,9 +33,9 @@ pub fn write(symbol: &str, node: &NodeId, token: Token, sequence: u64) -> Write 
 
 /// The report that was found.
 #[track_caller]
-pub fn stored(found: &[Found]) -> &Stored {
+pub fn stored(found: &[Found]) -> &AgedReport {
     match found {
-        [Found::Report(stored)] => stored,
+        [Ok(Some(stored))] => stored,
         other => panic!("no report: {other:?}"),
     }
 }

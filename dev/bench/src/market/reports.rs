@@ -1,6 +1,5 @@
 //! Cost of reports for many symbols: the fast part four times a second, the slow part every two seconds.
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
@@ -72,7 +71,7 @@ pub struct Percentiles {
 
 pub fn measure(args: &ReportsArgs) -> Result<Reports> {
     let market = Market::new(args);
-    let node = NodeId(Arc::from("bench"));
+    let node = NodeId::from("bench");
     let watch = Watch::start()?;
     let mut slows: Vec<Slow> = Vec::new();
     let (mut slow_times, mut fast_times, mut json_times) = (Times::default(), Times::default(), Times::default());

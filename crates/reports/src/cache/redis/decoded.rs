@@ -5,7 +5,6 @@ use std::sync::Arc;
 use quick_cache::sync::Cache;
 use serde::Deserialize;
 
-use super::super::MAX_TOKEN;
 use super::quoted;
 use crate::model::{Report, SCHEMA_VERSION};
 
@@ -58,9 +57,6 @@ fn decode(symbol: &str, json: &[u8]) -> Result<Report, String> {
     let report: Report = serde_json::from_slice(json).map_err(no_report)?;
     if report.symbol != symbol {
         return Err(format!("a report of {}", quoted(&report.symbol)));
-    }
-    if report.writer.writer_token > MAX_TOKEN {
-        return Err("a report with a token that no writer can have".to_owned());
     }
     Ok(report)
 }

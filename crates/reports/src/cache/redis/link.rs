@@ -39,8 +39,6 @@ pub(super) struct Connection {
     clock: Arc<dyn Clock>,
     /// By the last answer of this connection: another one may lead to another Redis.
     time: Arc<Mutex<RedisTime>>,
-    /// Whether this is a retry: Redis may have executed the call already.
-    pub(super) is_retry: bool,
 }
 
 /// A lower bound of Redis's time when an answer arrived.
@@ -93,7 +91,8 @@ impl Failure {
 }
 
 impl Link {
-    /// Runs a call within its deadline. On a broken connection it reconnects and retries once.
+    /// Runs a call within its deadline. On a broken connection it reconnects and retries once: Redis may then execute the
+    /// call twice, which changes nothing.
     pub(super) async fn run<T, F>(
         &self,
         operation: &'static str,
@@ -105,9 +104,9 @@ impl Link {
     {
         let begun = self.clock.monotonic();
         let deadline = tokio::time::Instant::now() + self.within;
-        let mut outcome = self.attempt(&work, deadline, false).await;
+        let mut outcome = self.attempt(&work, deadline).await;
         if let Err(Failure::Broken(_)) = &outcome {
-            outcome = self.attempt(&work, deadline, true).await;
+            outcome = self.attempt(&work, deadline).await;
         }
         let word = match &outcome {
             Ok(_) => "ok",
@@ -120,12 +119,7 @@ impl Link {
         outcome.map_err(|failure| Unavailable(failure.describe(&self.place, self.within)))
     }
 
-    async fn attempt<T, F>(
-        &self,
-        work: impl Fn(Connection) -> F,
-        deadline: tokio::time::Instant,
-        is_retry: bool,
-    ) -> Result<T, Failure>
+    async fn attempt<T, F>(&self, work: impl Fn(Connection) -> F, deadline: tokio::time::Instant) -> Result<T, Failure>
     where
         F: Future<Output = Result<T, Failure>>,
     {
@@ -135,10 +129,7 @@ impl Link {
         let outcome = match connected {
             // Also after a refused login.
             Err(error) => Err(Failure::Broken(error)),
-            Ok(connection) => {
-                let call = work(Connection { is_retry, ..connection });
-                timeout_at(deadline, call).await.unwrap_or(Err(Failure::Late))
-            }
+            Ok(connection) => timeout_at(deadline, work(connection)).await.unwrap_or(Err(Failure::Late)),
         };
         // After a timeout too: a silent connection may be dead.
         if matches!(outcome, Err(Failure::Broken(_) | Failure::Late)) {
@@ -168,7 +159,7 @@ impl Connection {
         let (seconds, micros): (u64, u64) = redis::cmd("TIME").query_async(&mut redis).await?;
         let time =
             RedisTime { micros: seconds.saturating_mul(1_000_000).saturating_add(micros), received: clock.monotonic() };
-        Ok(Self { redis, clock, time: Arc::new(Mutex::new(time)), is_retry: false })
+        Ok(Self { redis, clock, time: Arc::new(Mutex::new(time)) })
     }
 
     /// Answers of the writer's side begin with Redis's time.

@@ -21,18 +21,17 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use parking_lot::Mutex;
-use redis::{Client, ConnectionAddr, ErrorKind, IntoConnectionInfo as _, RedisError, Script, ScriptInvocation};
+use redis::{Client, ConnectionAddr, IntoConnectionInfo as _, Script, ScriptInvocation};
 use tribune_core::{Clock, Error};
 
-use super::{Claim, Found, Indexed, Lease, NodeId, ReportCache, Stored, Timing, Token, Unavailable, Write, Written};
+use super::{Claim, Found, Indexed, Lease, NodeId, ReportCache, Timing, Token, Unavailable, Write};
+use crate::aged::{AgedReport, millis};
 use decoded::Decoded;
-use link::{Connection, Failure, Link, micros};
+use link::{Connection, Link, micros};
 
 const SYMBOLS: &str = "report:symbols";
 /// A report has some kilobytes.
 const MAX_REPORT_BYTES: usize = 1 << 20;
-/// Reports per round trip, which bounds the size of an answer.
-const READ_AT_ONCE: usize = 64;
 const MAX_SYMBOLS: usize = 10_000;
 /// Characters of foreign text that a message repeats.
 const MAX_QUOTED: usize = 200;
@@ -58,11 +57,6 @@ fn writer_key(symbol: &str) -> String {
     format!("report:writer:{symbol}")
 }
 
-/// Our other keys begin with lower-case words, and symbols have none: a caller must not reach those keys.
-fn may_be_a_symbol(text: &str) -> bool {
-    (1..=64).contains(&text.len()) && !text.contains(|c: char| c.is_ascii_lowercase() || c == ':' || c.is_control())
-}
-
 /// Foreign text, shortened and on one line.
 fn quoted(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_QUOTED).collect()
@@ -73,20 +67,6 @@ fn call(script: &'static Script, keys: &[&str]) -> ScriptInvocation<'static> {
     let mut call = script.prepare_invoke();
     call.key(keys);
     call
-}
-
-/// Names under our keys may be foreign, so they need not be UTF-8.
-fn name(bytes: &[u8]) -> Arc<str> {
-    String::from_utf8_lossy(bytes).into()
-}
-
-fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// For a word that our scripts do not answer.
-fn unexpected() -> Failure {
-    RedisError::from((ErrorKind::UnexpectedReturnType, "no answer of our scripts")).into()
 }
 
 /// Connects on first use, and reconnects when needed.
@@ -107,13 +87,9 @@ impl fmt::Debug for RedisCache {
 }
 
 impl RedisCache {
-    /// Fails only for a malformed address: Redis may start later.
-    pub fn open(url: &str, clock: Arc<dyn Clock>) -> tribune_core::Result<Self> {
-        Self::open_with_timing(url, clock, Timing::DEFAULT)
-    }
-
-    /// Errors do not repeat the address: it may contain a password.
-    pub fn open_with_timing(url: &str, clock: Arc<dyn Clock>, timing: Timing) -> tribune_core::Result<Self> {
+    /// Fails only for a malformed address: Redis may start later. Errors do not repeat the address: it may contain a
+    /// password.
+    pub fn open(url: &str, clock: Arc<dyn Clock>, timing: Timing) -> tribune_core::Result<Self> {
         let bad = || {
             Error::invalid_argument(
                 "the Redis URL cannot be used; write it as redis://host:6379, with rediss:// for TLS, user:password@ before the host, or /2 after the port for database 2 (percent-encode special characters)",
@@ -145,33 +121,10 @@ impl RedisCache {
         Ok(Self { timing, readers, writers, place, clock, decoded: Decoded::new() })
     }
 
-    async fn fetch(&self, redis: Connection, symbols: &[&Arc<str>]) -> Result<Vec<Found>, Failure> {
-        let mut found = Vec::with_capacity(symbols.len());
-        for some in symbols.chunks(READ_AT_ONCE) {
-            let read = |symbol: &&Arc<str>| {
-                let mut call = call(&READ, &[&report_key(symbol)]);
-                call.arg(MAX_REPORT_BYTES);
-                call
-            };
-            let calls: Vec<_> = some.iter().map(read).collect();
-            let sent = self.clock.monotonic();
-            let answers: Vec<(String, i64, Vec<u8>)> = redis.run(&calls).await?;
-            for (symbol, (kind, number, json)) in some.iter().zip(answers) {
-                let read = self.found(symbol, &kind, number, json, sent);
-                let garbage = |what| Found::Garbage(format!("{} holds {what}", report_key(symbol)));
-                found.push(read.unwrap_or_else(garbage));
-            }
-            if symbols.len() > READ_AT_ONCE {
-                tokio::task::yield_now().await;
-            }
-        }
-        Ok(found)
-    }
-
-    /// What is under a report's key; an error says what is there instead of a report.
-    fn found(&self, symbol: &Arc<str>, kind: &str, number: i64, json: Vec<u8>, sent: Instant) -> Result<Found, String> {
+    /// What is under a report's key.
+    fn found(&self, symbol: &Arc<str>, kind: &str, number: i64, json: Vec<u8>, sent: Instant) -> Found {
         match kind {
-            "none" => return Ok(Found::Nothing),
+            "none" => return Ok(None),
             "string" => {}
             "long" => return Err(format!("{number} bytes, too many for a report")),
             kind => return Err(format!("a {} instead of a report", quoted(kind))),
@@ -185,12 +138,9 @@ impl RedisCache {
         let report = self.decoded.report(symbol, json)?;
         // Redis counts whole milliseconds, so the time to live may be up to one shorter.
         let since_sent = self.clock.monotonic().saturating_duration_since(sent);
-        let age = when_sent + Duration::from_millis(1) + since_sent;
+        let since = when_sent + Duration::from_millis(1) + since_sent;
         // Redis lets a key live up to a millisecond longer.
-        if age >= keep {
-            return Ok(Found::Nothing);
-        }
-        Ok(Found::Report(Stored { report, age }))
+        Ok((since < keep).then_some(AgedReport { report, since }))
     }
 
     fn write_call(&self, write: &Write, json: &[u8], redis: &Connection) -> ScriptInvocation<'static> {
@@ -210,30 +160,16 @@ impl RedisCache {
 
     fn claim_call(&self, node: &NodeId, claim: &Claim) -> ScriptInvocation<'static> {
         let mut call = call(&CLAIM, &[&writer_key(&claim.symbol)]);
-        call.arg((&*node.0, u8::from(claim.is_fresh), claim.floor))
-            .arg((millis(self.timing.lease), millis(self.timing.keep_symbol)));
+        call.arg((&**node, u8::from(claim.is_fresh))).arg((millis(self.timing.lease), millis(self.timing.keep_symbol)));
         call
     }
 }
 
-/// A report as it is stored.
-fn json(write: &Write) -> Result<Vec<u8>, Unavailable> {
-    let symbol = &write.report.symbol;
-    let json = serde_json::to_vec(&write.report)
-        .map_err(|error| Unavailable(format!("the report of {symbol} cannot be written as JSON: {error}")))?;
-    match json.len() {
-        length if length > MAX_REPORT_BYTES => Err(Unavailable(format!(
-            "the report of {symbol} has {length} bytes, more than the limit of {MAX_REPORT_BYTES}"
-        ))),
-        _ => Ok(json),
-    }
-}
-
-/// Sorted by symbol, without duplicates; foreign entries are skipped.
+/// Sorted by symbol; foreign entries are skipped.
 fn by_symbol(entries: Vec<(Vec<u8>, u64)>, since_sent: Duration) -> Vec<Indexed> {
     let read = |(entry, age_ms): (Vec<u8>, u64)| {
-        let entry = name(&entry);
-        // Names cannot contain a slash.
+        // Names cannot contain a slash. Foreign ones need not be UTF-8.
+        let entry = String::from_utf8_lossy(&entry);
         let mut names = entry.split('/').map(Arc::from);
         let indexed = Indexed {
             symbol: names.next()?,
@@ -241,22 +177,32 @@ fn by_symbol(entries: Vec<(Vec<u8>, u64)>, since_sent: Duration) -> Vec<Indexed>
             quote: names.next()?,
             age: Duration::from_millis(age_ms) + since_sent,
         };
-        (names.next().is_none() && may_be_a_symbol(&indexed.symbol)).then_some(indexed)
+        names.next().is_none().then_some(indexed)
     };
     let mut indexed: Vec<Indexed> = entries.into_iter().filter_map(read).collect();
-    indexed.sort_by(|one, other| (&one.symbol, one.age).cmp(&(&other.symbol, other.age)));
-    indexed.dedup_by(|later, kept| later.symbol == kept.symbol);
+    indexed.sort_by(|one, other| one.symbol.cmp(&other.symbol));
     indexed
 }
 
 #[async_trait]
 impl ReportCache for RedisCache {
     async fn read(&self, symbols: &[Arc<str>]) -> Result<Vec<Found>, Unavailable> {
-        let asked: Vec<&Arc<str>> = symbols.iter().filter(|symbol| may_be_a_symbol(symbol)).collect();
-        let fetched = self.readers.run("read", |redis| self.fetch(redis, &asked)).await?;
-        let mut found = fetched.into_iter();
-        let mut answer = |symbol: &Arc<str>| may_be_a_symbol(symbol).then(|| found.next()).flatten();
-        Ok(symbols.iter().map(|symbol| answer(symbol).unwrap_or(Found::Nothing)).collect())
+        let ask = |redis: Connection| async move {
+            let read = |symbol: &Arc<str>| {
+                let mut call = call(&READ, &[&report_key(symbol)]);
+                call.arg(MAX_REPORT_BYTES);
+                call
+            };
+            let calls: Vec<_> = symbols.iter().map(read).collect();
+            let sent = self.clock.monotonic();
+            let answers: Vec<(String, i64, Vec<u8>)> = redis.run(&calls).await?;
+            let found = |(symbol, (kind, number, json)): (&Arc<str>, (String, i64, Vec<u8>))| {
+                let found = self.found(symbol, &kind, number, json, sent);
+                found.map_err(|what| format!("{} holds {what}", report_key(symbol)))
+            };
+            Ok(symbols.iter().zip(answers).map(found).collect())
+        };
+        self.readers.run("read", ask).await
     }
 
     async fn indexed(&self) -> Result<Vec<Indexed>, Unavailable> {
@@ -267,7 +213,7 @@ impl ReportCache for RedisCache {
             let sent = self.clock.monotonic();
             let mut answers: Vec<Vec<(Vec<u8>, u64)>> = redis.run(&[call]).await?;
             let since_sent = self.clock.monotonic().saturating_duration_since(sent);
-            Ok(by_symbol(answers.pop().ok_or_else(unexpected)?, since_sent))
+            Ok(by_symbol(answers.pop().unwrap_or_default(), since_sent))
         };
         self.readers.run("indexed", ask).await
     }
@@ -279,37 +225,28 @@ impl ReportCache for RedisCache {
             let lease = |(time, outcome, token): (u64, String, Token)| {
                 redis.note_time(time);
                 match outcome.as_str() {
-                    "taken" => Ok(Lease::Taken { token }),
-                    "renewed" => Ok(Lease::Renewed { token }),
-                    "other" => Ok(Lease::Other { token }),
-                    _ => Err(unexpected()),
+                    "taken" => Lease::Taken(token),
+                    "renewed" => Lease::Renewed(token),
+                    _ => Lease::Other,
                 }
             };
-            answers.into_iter().map(lease).collect()
+            Ok(answers.into_iter().map(lease).collect())
         };
         self.writers.run("claim", ask).await
     }
 
-    async fn write(&self, writes: &[Write]) -> Result<Vec<Written>, Unavailable> {
-        let reports: Vec<Vec<u8>> = writes.iter().map(json).collect::<Result<_, _>>()?;
-        let reports = &reports;
+    async fn write(&self, writes: &[Write]) -> Result<Vec<bool>, Unavailable> {
+        let reports = writes.iter().map(|write| serde_json::to_vec(&write.report)).collect::<Result<Vec<_>, _>>();
+        let reports = &reports.map_err(|error| Unavailable(format!("a report cannot be written as JSON: {error}")))?;
         let send = |redis: Connection| async move {
             let both = writes.iter().zip(reports);
             let calls: Vec<_> = both.map(|(write, json)| self.write_call(write, json, &redis)).collect();
-            let answers: Vec<(u64, String, Token, u64)> = redis.run(&calls).await?;
-            let written = |(write, (time, outcome, token, sequence)): (&Write, (u64, String, Token, u64))| {
+            let answers: Vec<(u64, bool)> = redis.run(&calls).await?;
+            let stored = |(time, is_stored)| {
                 redis.note_time(time);
-                let writer = &write.report.writer;
-                // Sent twice because the connection broke: it is there already.
-                let is_there = redis.is_retry && (token, sequence) == (writer.writer_token, writer.sequence);
-                match outcome.as_str() {
-                    "stored" => Ok(Written::Stored),
-                    "refused" if is_there => Ok(Written::Stored),
-                    "refused" => Ok(Written::Refused { token }),
-                    _ => Err(unexpected()),
-                }
+                is_stored
             };
-            writes.iter().zip(answers).map(written).collect()
+            Ok(answers.into_iter().map(stored).collect())
         };
         self.writers.run("write", send).await
     }
@@ -318,7 +255,7 @@ impl ReportCache for RedisCache {
         let send = |redis: Connection| async move {
             let release = |(symbol, token): &(Arc<str>, Token)| {
                 let mut call = call(&RELEASE, &[&writer_key(symbol)]);
-                call.arg((&*node.0, *token, millis(self.timing.lease)));
+                call.arg((&**node, *token, millis(self.timing.lease)));
                 call
             };
             let calls: Vec<_> = leases.iter().map(release).collect();
@@ -339,7 +276,7 @@ mod tests {
     use tribune_core::SystemClock;
 
     fn open(url: &str) -> tribune_core::Result<RedisCache> {
-        RedisCache::open(url, Arc::new(SystemClock))
+        RedisCache::open(url, Arc::new(SystemClock), Timing::DEFAULT)
     }
 
     #[test]

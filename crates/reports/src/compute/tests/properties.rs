@@ -134,7 +134,7 @@ proptest! {
         };
         let inputs = Inputs { day: Some(day), exchange_now, ..scene.inputs(millis) };
         let slow = slow(&inputs);
-        let report = report(&inputs, &slow, (&NodeId("n".into()), u64::MAX, 0));
+        let report = report(&inputs, &slow, (&NodeId::from("n"), u64::MAX, 0));
         valid(&report);
         round_trips(&report);
         let known = report.best_bid.is_some() && report.best_ask.is_some();

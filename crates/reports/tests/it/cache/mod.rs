@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 use tribune_core::SystemClock;
-use tribune_reports::cache::{
-    Claim, Found, Lease, MemoryCache, NodeId, RedisCache, ReportCache, Timing, Token, Write, Written,
-};
+use tribune_reports::cache::{Claim, Found, Lease, MemoryCache, NodeId, RedisCache, ReportCache, Timing, Token, Write};
 
 use crate::redis_server::RedisServer;
 use crate::reports::{claim, symbol};
@@ -40,7 +38,7 @@ struct Shared {
 
 impl Shared {
     fn memory(timing: Timing) -> Self {
-        let cache = Arc::new(MemoryCache::with_timing(Arc::new(SystemClock), timing));
+        let cache = Arc::new(MemoryCache::new(Arc::new(SystemClock), timing));
         Self { open: Box::new(move || cache.clone()), _server: None }
     }
 
@@ -48,7 +46,7 @@ impl Shared {
         let server = RedisServer::start();
         let url = server.url();
         let open = move || -> Arc<dyn ReportCache> {
-            Arc::new(RedisCache::open_with_timing(&url, Arc::new(SystemClock), timing).expect("an address"))
+            Arc::new(RedisCache::open(&url, Arc::new(SystemClock), timing).expect("an address"))
         };
         Self { open: Box::new(open), _server: Some(server) }
     }
@@ -66,12 +64,12 @@ pub async fn claims(cache: &Arc<dyn ReportCache>, node: &NodeId, claim: Claim) -
 
 pub async fn takes(cache: &Arc<dyn ReportCache>, node: &NodeId, name: &str) -> Token {
     match claims(cache, node, claim(name)).await {
-        Lease::Taken { token } => token,
+        Lease::Taken(token) => token,
         other => panic!("not taken: {other:?}"),
     }
 }
 
-pub async fn writes(cache: &Arc<dyn ReportCache>, write: Write) -> Written {
+pub async fn writes(cache: &Arc<dyn ReportCache>, write: Write) -> bool {
     let mut written = cache.write(&[write]).await.expect("it answers");
     assert_eq!(written.len(), 1);
     written.remove(0)

@@ -1,9 +1,9 @@
 -- KEYS: the symbol's writer
--- ARGV: node, whether it is fresh, floor of the token, and in ms: lease, keep
+-- ARGV: node, whether it is fresh, and in ms: lease, keep
 -- Gives: Redis's time in us, what became of it, token
 local key = KEYS[1]
-local node, stale, floor = ARGV[1], ARGV[2] == '1' and '0' or '1', whole(ARGV[3]) or 0
-local lease_ms, keep_ms = tonumber(ARGV[4]), tonumber(ARGV[5])
+local node, stale = ARGV[1], ARGV[2] == '1' and '0' or '1'
+local lease_ms, keep_ms = tonumber(ARGV[3]), tonumber(ARGV[4])
 
 make_room(key, 'hash')
 local lease = lease_of(key, lease_ms)
@@ -15,7 +15,7 @@ if lease.node ~= node then
     return { now_us, 'other', digits(lease.token) }
   end
   -- Larger than any before, even if Redis has forgotten them: its time goes on.
-  outcome, token = 'taken', math.max(lease.token or 0, floor, now) + 1
+  outcome, token = 'taken', math.max(lease.token or 0, now) + 1
   redis.call('HSET', key, 'node', node, 'token', digits(token))
   redis.call('HDEL', key, 'sequence')
 end

@@ -1,7 +1,7 @@
 -- KEYS: the symbol's writer, its report, the index of symbols
 -- ARGV: node, token, sequence, when it was generated (us, Redis's clock), how long before sending that was (us), the
 --   report, its entry in the index, how many entries there are at most, and in ms: lease, keep report, keep symbol
--- Gives: Redis's time in us, whether it was stored, the token in force, the sequence of the report that is there
+-- Gives: Redis's time in us, and 1 if it was stored. A report that is sent twice is stored twice.
 local node, token, sequence = ARGV[1], ARGV[2], whole(ARGV[3])
 local generated_us, elapsed_us, report, entry = tonumber(ARGV[4]), tonumber(ARGV[5]), ARGV[6], ARGV[7]
 local most_entries, lease_ms, keep_report_ms, keep_symbol_ms =
@@ -9,12 +9,9 @@ local most_entries, lease_ms, keep_report_ms, keep_symbol_ms =
 
 make_room(KEYS[1], 'hash')
 local lease = lease_of(KEYS[1], lease_ms)
-if not lease.node then
-  return { now_us, 'refused', '0', '0' }
-end
 if lease.node ~= node or digits(lease.token) ~= token or not sequence
-  or (lease.sequence and sequence <= lease.sequence) then
-  return { now_us, 'refused', digits(lease.token), digits(lease.sequence or 0) }
+  or (lease.sequence and sequence < lease.sequence) then
+  return { now_us, 0 }
 end
 redis.call('HSET', KEYS[1], 'sequence', ARGV[3])
 
@@ -35,4 +32,4 @@ if redis.call('ZCARD', KEYS[3]) > most_entries then
   redis.call('ZREMRANGEBYRANK', KEYS[3], 0, -most_entries - 1)
 end
 redis.call('PEXPIRE', KEYS[3], keep_symbol_ms)
-return { now_us, 'stored', token, ARGV[3] }
+return { now_us, 1 }
