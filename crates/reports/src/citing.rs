@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use parking_lot::Mutex;
 use serde_json::json;
 use tribune_core::wire::object;
-use tribune_core::{Cited, Document, DocumentId, Error, JsonObject, Result};
+use tribune_core::{Document, DocumentId, Error, JsonObject, Result};
 
 use super::aged::AgedReport;
 use super::markdown;
@@ -34,7 +34,7 @@ const METADATA: [&str; 9] = [
 pub(super) const REPORT: &str = "report";
 
 pub(super) struct Citing {
-    records: Records,
+    pub(super) records: Records,
     /// The last cited report of each symbol.
     last: Mutex<HashMap<Arc<str>, Arc<CitedReport>>>,
     /// Taken while a new report is cited: many callers ask for it at once.
@@ -95,10 +95,6 @@ pub(super) fn document(report: &Report) -> Result<Document> {
 impl Citing {
     pub(super) fn new(records: Records) -> Self {
         Self { records, last: Mutex::default(), turn: tokio::sync::Mutex::default() }
-    }
-
-    pub(super) async fn cited(&self, id: &DocumentId, record: &str) -> Result<Option<Cited>> {
-        self.records.cited(id, record).await
     }
 
     /// The report as text, cited. Its record has the same text and the whole report (about 5 KB), because the JSON has

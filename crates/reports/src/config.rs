@@ -11,8 +11,7 @@ use tribune_core::{Error, Result};
 
 use crate::cache::{MemoryCache, RedisCache, ReportCache, Timing};
 use crate::exchange::Exchange;
-use crate::service::Reports;
-use crate::source::ReportsSource;
+use crate::service::ReportsSource;
 
 const MEMORY: &str = "memory:";
 const MAX_NAME_BYTES: usize = 64;
@@ -103,8 +102,7 @@ pub fn build(config: &Config, market: Market, environment: &Environment) -> Resu
         }
     };
     let node = format!("{}-{}", config.node_name()?, market.process).into();
-    let reports = Reports::new(cache, records, market.exchange, clock);
-    Ok(ReportsSource { reports: Arc::new(reports), node: writes.then_some(node) })
+    Ok(ReportsSource::new(cache, records, market.exchange, writes.then_some(node), clock))
 }
 
 #[cfg(test)]

@@ -11,8 +11,8 @@
 //! - [`markdown`]: a report as text
 //! - `template`, `citing`: one text and one citation record for all callers of the same report
 //! - `view`: the page of a report
-//! - `service`: what the source and its tools share: which symbols have reports, and reading one
-//! - [`source`], `tools`: reports as a source, and two tools
+//! - `service`: the source itself, shared with its tools: which symbols have reports, and reading one
+//! - [`source`], `tools`: how it answers, and two tools
 //! - [`config`]: `[cache]` in the configuration, and [`build`]
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
@@ -39,4 +39,5 @@ mod view;
 
 pub use config::{Config, build};
 pub use metrics::METRICS;
-pub use source::{NAME, ReportsSource};
+pub use service::ReportsSource;
+pub use source::NAME;

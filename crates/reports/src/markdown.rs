@@ -25,7 +25,7 @@ const PARTS: [(&str, &str); 8] = [
 pub fn render(report: &Report) -> String {
     let mut lines = head(report);
     let json = json!(report);
-    for ((_, section), (heading, fields)) in report.sections.all().into_iter().zip(PARTS) {
+    for (section, (heading, fields)) in report.sections.all().into_iter().zip(PARTS) {
         lines.extend([String::new(), format!("## {heading}")]);
         for field in fields.split(' ') {
             let value = json.pointer(&format!("/{field}")).unwrap_or(&Value::Null);

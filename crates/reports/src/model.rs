@@ -292,18 +292,9 @@ pub struct Section {
 }
 
 impl Sections {
-    /// Every section with its name.
-    pub fn all(&self) -> [(&'static str, &Section); 8] {
-        [
-            ("ticker", &self.ticker),
-            ("book", &self.book),
-            ("flow", &self.flow),
-            ("walls", &self.walls),
-            ("vacuums", &self.vacuums),
-            ("volume_profile", &self.volume_profile),
-            ("anomalies", &self.anomalies),
-            ("health", &self.health),
-        ]
+    pub fn all(&self) -> [&Section; 8] {
+        let Self { ticker, book, flow, walls, vacuums, volume_profile, anomalies, health } = self;
+        [ticker, book, flow, walls, vacuums, volume_profile, anomalies, health]
     }
 }
 

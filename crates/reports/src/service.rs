@@ -15,7 +15,7 @@ use tribune_core::{Clock, Error, Result};
 use tribune_market_resolve::{SymbolTable, search};
 
 use super::aged::AgedReport;
-use super::cache::{Indexed, ReportCache, Unavailable};
+use super::cache::{Indexed, NodeId, ReportCache, Unavailable};
 use super::citing::Citing;
 use super::engine::WritingTrouble;
 use super::exchange::Exchange;
@@ -33,17 +33,19 @@ const WAIT_FOR_REPORT: Duration = Duration::from_secs(4);
 const WAIT_FOR_LISTING: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(50);
 
-pub(super) struct Reports {
+pub struct ReportsSource {
     pub(super) reader: Reader,
     pub(super) cache: Arc<dyn ReportCache>,
     pub(super) citing: Citing,
     /// The exchange that this process follows, if it does.
     pub(super) exchange: Option<Arc<dyn Exchange>>,
+    /// Under which name this process writes reports, if it does.
+    pub(super) node: Option<NodeId>,
     /// What keeps the engine of this process from writing.
     pub(super) trouble: Arc<WritingTrouble>,
     directory: watch::Sender<Directory>,
     /// Grows when the listing changes.
-    revision: AtomicU64,
+    pub(super) revision: AtomicU64,
     started: OnceLock<Instant>,
     clock: Arc<dyn Clock>,
 }
@@ -63,11 +65,12 @@ pub(super) struct Listing {
     pub(super) table: Arc<SymbolTable>,
 }
 
-impl Reports {
+impl ReportsSource {
     pub(super) fn new(
         cache: Arc<dyn ReportCache>,
         records: Records,
         exchange: Option<Arc<dyn Exchange>>,
+        node: Option<NodeId>,
         clock: Arc<dyn Clock>,
     ) -> Self {
         Self {
@@ -75,6 +78,7 @@ impl Reports {
             cache,
             citing: Citing::new(records),
             exchange,
+            node,
             trouble: Arc::default(),
             directory: watch::Sender::default(),
             revision: AtomicU64::default(),
@@ -85,10 +89,6 @@ impl Reports {
 
     pub(super) fn directory(&self) -> Directory {
         self.directory.borrow().clone()
-    }
-
-    pub(super) fn revision(&self) -> u64 {
-        self.revision.load(Ordering::Relaxed)
     }
 
     /// Asks the cache again and again which symbols have reports, until it is dropped.
@@ -218,36 +218,31 @@ impl Reports {
 
     fn why_not_indexed(&self, symbol: &str) -> String {
         let name = clip(symbol, 40);
-        let exchange = self.exchange.as_ref();
-        let table = exchange.and_then(|exchange| exchange.known_symbols());
+        let exchange = self.exchange.as_deref();
+        let table = exchange.and_then(Exchange::known_symbols);
         if table.is_some_and(|table| table.lookup(symbol).is_none()) {
             return format!("there is no symbol {name} on the exchange, so there are no reports of it");
         }
         match exchange.filter(|exchange| exchange.is_to_be_tracked(symbol)) {
-            Some(exchange) => {
-                let trouble = self.writing_trouble(&**exchange, "the first one is");
-                format!("{name} has no report yet: {trouble}")
-            }
+            Some(exchange) => format!("{name} has no report yet: {}", self.writing_trouble(exchange)),
             None => format!("{name} is not among the symbols that have reports"),
         }
     }
 
     /// Why there are no reports at all.
     pub(super) fn why_no_reports(&self) -> String {
-        let Some(exchange) = &self.exchange else {
-            return "No reports have been written yet: nodes with a feed and `symbols` write them.".to_owned();
-        };
-        if !exchange.is_to_track() {
-            return "No symbol is indexed: put some into `symbols` of [market] in the configuration.".to_owned();
+        match self.exchange.as_deref() {
+            None => "No reports have been written yet: nodes with a feed and `symbols` write them.".to_owned(),
+            Some(exchange) if exchange.is_to_track() => {
+                format!("There are no reports yet: {}.", self.writing_trouble(exchange))
+            }
+            Some(_) => "No symbol is indexed: put some into `symbols` of [market] in the configuration.".to_owned(),
         }
-        let trouble = self.writing_trouble(&**exchange, "they are");
-        format!("There are no reports yet: {trouble}.")
     }
 
-    fn writing_trouble(&self, exchange: &dyn Exchange, pending: &str) -> String {
-        let trouble = self.trouble.borrow().clone();
-        let trouble = trouble.or_else(|| exchange.current_trouble());
-        trouble.unwrap_or_else(|| format!("{pending} being computed; ask again in a second"))
+    fn writing_trouble(&self, exchange: &dyn Exchange) -> String {
+        let trouble = self.trouble.borrow().clone().or_else(|| exchange.current_trouble());
+        trouble.unwrap_or_else(|| "the first one is being computed; ask again in a second".to_owned())
     }
 }
 
@@ -263,7 +258,7 @@ mod tests {
         let clock = Arc::new(ManualClock::at(0));
         let records = Records::new(None, Links::new("http://tribune.test"));
         let cache = Arc::new(MemoryCache::new(clock.clone(), Timing::DEFAULT));
-        let reports = Reports::new(cache, records, None, clock.clone());
+        let reports = ReportsSource::new(cache, records, None, None, clock.clone());
         let run = async || tokio::time::timeout(Duration::ZERO, reports.follow()).await.expect_err("it follows on");
         run().await;
         assert!(!reports.startup_left().is_zero());

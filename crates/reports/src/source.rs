@@ -1,6 +1,7 @@
 //! Reports as a source: searched by what people call a market, fetched by `report:SYMBOL`, cited by record.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -16,12 +17,11 @@ use tribune_market_resolve::{Match, search};
 use tribune_page::View;
 
 use super::aged::AgedReport;
-use super::cache::NodeId;
 use super::citing::{SCHEME, document, report_id, title};
 use super::engine::Engine;
 use super::exchange::Exchange;
 use super::markdown;
-use super::service::Reports;
+use super::service::ReportsSource;
 use super::{tools, view};
 
 /// The name of the source, and its profile.
@@ -34,22 +34,16 @@ const PART_COVERAGE: f32 = 0.95;
 /// Coverage of a report that does not have it: candles, single trades, trading rules.
 const MISSING_COVERAGE: f32 = 0.5;
 
-pub struct ReportsSource {
-    pub(crate) reports: Arc<Reports>,
-    /// Under which name this process writes reports, if it does.
-    pub(crate) node: Option<NodeId>,
-}
-
 impl ReportsSource {
     /// The symbol that an id is about; `None` if it is not one of ours.
     fn symbol(&self, id: &DocumentId) -> Option<Arc<str>> {
-        self.owns(id.scheme()).then(|| self.reports.spell(id.key()).into())
+        self.owns(id.scheme()).then(|| self.spell(id.key()).into())
     }
 
     async fn hit(&self, found: &Match, aged: &AgedReport, cx: &CallContext) -> Result<Hit> {
         let report = aged.now();
         let url = match cx.cites {
-            true => Some(self.reports.citing.citation(Pool::new(cx), aged).await?),
+            true => Some(self.citing.citation(Pool::new(cx), aged).await?),
             false => None,
         };
         let metadata = json!({
@@ -103,14 +97,14 @@ impl Source for ReportsSource {
     }
 
     async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>> {
-        let listing = self.reports.listing_for(&query.text).await?;
-        let today = self.reports.today();
+        let listing = self.listing_for(&query.text).await?;
+        let today = self.today();
         let matches = by_symbol(search(&listing.table, &query.text, MATCHES, today), query.limit);
         let symbols: Vec<Arc<str>> = matches.iter().map(|found| found.symbol.clone()).collect();
         if symbols.is_empty() {
             return Ok(Arc::from([]));
         }
-        let reports = self.reports.reader.read_all(&symbols).await?;
+        let reports = self.reader.read_all(&symbols).await?;
         let mut hits = Vec::new();
         for (found, report) in matches.iter().zip(reports) {
             if let Ok(Some(report)) = report {
@@ -124,29 +118,29 @@ impl Source for ReportsSource {
         let Some(symbol) = self.symbol(id) else {
             return Ok(None);
         };
-        let report = self.reports.report(&symbol).await?;
+        let report = self.report(&symbol).await?;
         if !cx.cites {
             return document(&report.now()).map(Some);
         }
-        self.reports.citing.document(Pool::new(cx), &report).await.map(Some)
+        self.citing.document(Pool::new(cx), &report).await.map(Some)
     }
 
     async fn cited(&self, id: &DocumentId, record: &str) -> Result<Option<Cited>> {
-        self.reports.citing.cited(id, record).await
+        self.citing.records.cited(id, record).await
     }
 
     async fn view(&self, document: &Document, cited: Option<Timestamp>, _cx: &CallContext) -> Result<Option<View>> {
         let board = match (cited, self.symbol(&document.id)) {
             (Some(_), _) => view::then(document),
-            (None, Some(symbol)) => Some(view::now(&self.reports.report(&symbol).await?.now())),
+            (None, Some(symbol)) => Some(view::now(&self.report(&symbol).await?.now())),
             (None, None) => None,
         };
         Ok(board.map(|board| View::Board(Box::new(board))))
     }
 
     fn facts(&self) -> SourceFacts {
-        let listing = self.reports.directory().listing;
-        let exchange = self.reports.exchange.as_ref();
+        let listing = self.directory().listing;
+        let exchange = self.exchange.as_ref();
         let simulated = exchange.is_some_and(|exchange| exchange.simulated().is_some());
         let example = listing.as_ref().and_then(|listing| listing.symbols.first().cloned());
         SourceFacts {
@@ -167,15 +161,15 @@ impl Source for ReportsSource {
 
     /// A cache that does not answer must not take the other sources with it.
     fn status(&self) -> SourceStatus {
-        let directory = self.reports.directory();
+        let directory = self.directory();
         if let Some(trouble) = directory.trouble {
             return SourceStatus::Degraded(format!("backend_unavailable: {trouble}"));
         }
-        if let Some(trouble) = self.reports.trouble.borrow().clone() {
+        if let Some(trouble) = self.trouble.borrow().clone() {
             return SourceStatus::Degraded(format!("reports cannot be written: {trouble}"));
         }
         let is_well = |exchange: &Arc<dyn Exchange>| exchange.is_to_track() && exchange.current_trouble().is_none();
-        let expects_reports = self.reports.exchange.as_ref().is_some_and(is_well);
+        let expects_reports = self.exchange.as_ref().is_some_and(is_well);
         match directory.listing {
             None => SourceStatus::Unready("looking up which symbols have reports".to_owned()),
             Some(listing) if listing.symbols.is_empty() && expects_reports => {
@@ -186,21 +180,20 @@ impl Source for ReportsSource {
     }
 
     fn origin(&self) -> Option<String> {
-        Some(self.reports.cache.place().to_owned())
+        Some(self.cache.place().to_owned())
     }
 
     fn revision(&self) -> u64 {
-        self.reports.revision()
+        self.revision.load(Ordering::Relaxed)
     }
 
     /// Follows which symbols have reports, and writes those of the exchange. A stop gives the leases up, so that other
     /// nodes can take over at once.
     async fn run(self: Arc<Self>, stop: CancellationToken) -> Result<()> {
-        let reports = &self.reports;
-        let follow = stop.run_until_cancelled(reports.follow());
+        let follow = stop.run_until_cancelled(self.follow());
         let write = async {
-            if let (Some(exchange), Some(node)) = (&reports.exchange, &self.node) {
-                let (cache, trouble) = (reports.cache.clone(), reports.trouble.clone());
+            if let (Some(exchange), Some(node)) = (&self.exchange, &self.node) {
+                let (cache, trouble) = (self.cache.clone(), self.trouble.clone());
                 let engine = Engine::new(exchange.clone(), cache, node.clone(), trouble);
                 engine.run(&stop).await;
             }
@@ -210,7 +203,7 @@ impl Source for ReportsSource {
     }
 
     fn tools(self: Arc<Self>) -> Vec<Arc<dyn Tool>> {
-        tools::all(&self.reports)
+        tools::all(&self)
     }
 }
 

@@ -15,7 +15,7 @@ use tribune_market_parts::tool_schema;
 
 use super::markdown;
 use super::model::{self, Report};
-use super::service::Reports;
+use super::service::ReportsSource;
 
 const READ_LIVE: Hints = Hints { open_world: true, ..Hints::READ };
 /// Reports per round trip: each has the full time of a read, and an answer of bounded size.
@@ -23,7 +23,7 @@ const READ_AT_ONCE: usize = 64;
 /// The size of an overview's rows on the wire.
 const MAX_ROWS_BYTES: usize = 72_000;
 
-pub(super) fn all(reports: &Arc<Reports>) -> Vec<Arc<dyn Tool>> {
+pub(super) fn all(reports: &Arc<ReportsSource>) -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(GetReport { spec: get_report(), reports: reports.clone() }),
         Arc::new(MarketOverview { spec: market_overview(), reports: reports.clone() }),
@@ -32,7 +32,7 @@ pub(super) fn all(reports: &Arc<Reports>) -> Vec<Arc<dyn Tool>> {
 
 struct GetReport {
     spec: ToolSpec,
-    reports: Arc<Reports>,
+    reports: Arc<ReportsSource>,
 }
 
 #[async_trait]
@@ -118,7 +118,7 @@ fn get_report() -> ToolSpec {
 
 struct MarketOverview {
     spec: ToolSpec,
-    reports: Arc<Reports>,
+    reports: Arc<ReportsSource>,
 }
 
 /// The answer of `market_overview`.

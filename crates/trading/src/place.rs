@@ -23,16 +23,10 @@ use tribune_binance::number::{Notional, Price};
 use tribune_binance::rest::request::Request;
 
 #[derive(Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-enum Status {
-    Preview,
-    Placed,
-}
-
-#[derive(Serialize, JsonSchema)]
 struct PlaceAnswer {
     /// Whether an order was placed.
-    status: Status,
+    #[schemars(extend("enum" = ["preview", "placed"]))]
+    status: &'static str,
     /// What would be sent; or, once placed, the order as the exchange has it.
     #[schemars(with = "JsonObject")]
     order: Value,
@@ -138,7 +132,7 @@ async fn preview(account: &TradingAccount, order: &Order, cx: &CallContext) -> R
         )
     });
     let note = warning.map(str::to_owned).into_iter().chain(gap).reduce(|all, one| format!("{all}; {one}"));
-    let answer = PlaceAnswer { status: Status::Preview, order: json!(order), preview: Some(preview), note };
+    let answer = PlaceAnswer { status: "preview", order: json!(order), preview: Some(preview), note };
     account.answer(tested.map(|_| answer), 1)
 }
 
@@ -209,7 +203,7 @@ fn unknown_token(account: &TradingAccount) -> Error {
 fn placed(account: &TradingAccount, order: Stamped<Value>, note: Option<&str>) -> Result<ToolOutput> {
     let notes = ended_early(&order.value).into_iter().chain(note.map(str::to_owned));
     let note = notes.reduce(|all, one| format!("{all}; {one}"));
-    account.answer(order.map(|order| PlaceAnswer { status: Status::Placed, order, preview: None, note }), 1)
+    account.answer(order.map(|order| PlaceAnswer { status: "placed", order, preview: None, note }), 1)
 }
 
 /// A note for an accepted order that ended without being filled.

@@ -1,4 +1,5 @@
-//! Reports in the memory of one process.
+//! Reports in the memory of one process. It has one node, which writes in order: a lease is granted to whoever asks, and
+//! holds until it is released.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -22,8 +23,9 @@ pub struct MemoryCache {
 #[derive(Default)]
 struct State {
     reports: HashMap<Arc<str>, LastReport>,
-    writers: HashMap<Arc<str>, Writer>,
-    /// The largest token ever granted: the next is larger, even after entries expire.
+    /// The token of each symbol that is written.
+    tokens: HashMap<Arc<str>, Token>,
+    /// The largest token ever granted.
     last_token: Token,
 }
 
@@ -34,17 +36,6 @@ struct LastReport {
     written: Instant,
 }
 
-/// The last lease of a symbol.
-struct Writer {
-    node: NodeId,
-    token: Token,
-    /// Of the last report that was stored with this token.
-    sequence: u64,
-    /// When the lease ends or ended.
-    until: Instant,
-    is_fresh: bool,
-}
-
 impl MemoryCache {
     pub fn new(clock: Arc<dyn Clock>, timing: Timing) -> Self {
         Self { clock, timing, state: Mutex::default() }
@@ -52,46 +43,23 @@ impl MemoryCache {
 }
 
 impl State {
-    fn claim(&mut self, node: &NodeId, claim: &Claim, now: Instant, timing: &Timing) -> Lease {
-        let until = now + timing.lease;
-        if let Some(writer) = self.writers.get_mut(&claim.symbol).filter(|writer| now < writer.until) {
-            if writer.node == *node {
-                (writer.until, writer.is_fresh) = (until, claim.is_fresh);
-                return Lease::Renewed(writer.token);
-            }
-            // A node without fresh data gives way to one that has some.
-            if writer.is_fresh || !claim.is_fresh {
-                return Lease::Other;
-            }
+    fn claim(&mut self, symbol: &Arc<str>) -> Lease {
+        if let Some(token) = self.tokens.get(symbol) {
+            return Lease::Renewed(*token);
         }
         self.last_token += 1;
-        let token = self.last_token;
-        let writer = Writer { node: node.clone(), token, sequence: 0, until, is_fresh: claim.is_fresh };
-        self.writers.insert(claim.symbol.clone(), writer);
-        Lease::Taken(token)
+        self.tokens.insert(symbol.clone(), self.last_token);
+        Lease::Taken(self.last_token)
     }
 
     fn write(&mut self, Write { report, generated }: &Write, now: Instant) -> bool {
-        let author = &report.writer;
-        let may_write = |writer: &&mut Writer| {
-            now < writer.until
-                && *writer.node == *author.node_id
-                && writer.token == author.writer_token
-                && writer.sequence <= author.sequence
-        };
-        let Some(writer) = self.writers.get_mut(report.symbol.as_str()).filter(may_write) else {
-            return false;
-        };
-        writer.sequence = author.sequence;
-        let last = LastReport { report: report.clone(), generated: *generated, written: now };
-        self.reports.insert(report.symbol.as_str().into(), last);
-        true
-    }
-
-    fn drop_expired(&mut self, now: Instant, timing: &Timing) {
-        let is_young = |since: Instant| now.saturating_duration_since(since) < timing.keep_symbol;
-        self.reports.retain(|_, last| is_young(last.written));
-        self.writers.retain(|_, writer| is_young(writer.until));
+        let symbol = report.symbol.as_str();
+        let is_in_force = self.tokens.get(symbol) == Some(&report.writer.writer_token);
+        if is_in_force {
+            let last = LastReport { report: report.clone(), generated: *generated, written: now };
+            self.reports.insert(symbol.into(), last);
+        }
+        is_in_force
     }
 }
 
@@ -111,24 +79,22 @@ impl ReportCache for MemoryCache {
 
     async fn indexed(&self) -> Result<Vec<Indexed>, Unavailable> {
         let now = self.clock.monotonic();
-        let state = self.state.lock();
+        let mut state = self.state.lock();
+        state.reports.retain(|_, last| now.saturating_duration_since(last.written) < self.timing.keep_symbol);
         let entries = state.reports.iter().map(|(symbol, last)| Indexed {
             symbol: symbol.clone(),
             base: last.report.base_asset.as_str().into(),
             quote: last.report.quote_asset.as_str().into(),
             age: now.saturating_duration_since(last.written),
         });
-        let mut indexed: Vec<Indexed> = entries.filter(|entry| entry.age < self.timing.keep_symbol).collect();
+        let mut indexed: Vec<Indexed> = entries.collect();
         indexed.sort_by(|one, other| one.symbol.cmp(&other.symbol));
         Ok(indexed)
     }
 
-    async fn claim(&self, node: &NodeId, claims: &[Claim]) -> Result<Vec<Lease>, Unavailable> {
+    async fn claim(&self, _: &NodeId, claims: &[Claim]) -> Result<Vec<Lease>, Unavailable> {
         let mut state = self.state.lock();
-        let now = self.clock.monotonic();
-        state.drop_expired(now, &self.timing);
-        let lease = |claim| state.claim(node, claim, now, &self.timing);
-        Ok(claims.iter().map(lease).collect())
+        Ok(claims.iter().map(|claim| state.claim(&claim.symbol)).collect())
     }
 
     async fn write(&self, writes: &[Write]) -> Result<Vec<bool>, Unavailable> {
@@ -137,15 +103,9 @@ impl ReportCache for MemoryCache {
         Ok(writes.iter().map(|write| state.write(write, now)).collect())
     }
 
-    async fn release(&self, node: &NodeId, leases: &[(Arc<str>, Token)]) -> Result<(), Unavailable> {
-        let mut state = self.state.lock();
-        let now = self.clock.monotonic();
-        for (symbol, token) in leases {
-            let is_its_own = |writer: &&mut Writer| writer.node == *node && writer.token == *token;
-            if let Some(writer) = state.writers.get_mut(symbol).filter(is_its_own) {
-                writer.until = writer.until.min(now);
-            }
-        }
+    async fn release(&self, _: &NodeId, leases: &[(Arc<str>, Token)]) -> Result<(), Unavailable> {
+        let tokens = &mut self.state.lock().tokens;
+        tokens.retain(|symbol, token| !leases.iter().any(|(of, released)| (of, released) == (symbol, &*token)));
         Ok(())
     }
 
@@ -160,17 +120,13 @@ mod tests {
     use tribune_binance::testing::ManualClock;
 
     #[tokio::test]
-    async fn tokens_grow_after_entries_expire() {
+    async fn lease_holds_until_it_is_released() {
         let clock = Arc::new(ManualClock::at(0));
         let cache = MemoryCache::new(clock.clone(), Timing::DEFAULT);
         let node = NodeId::from("a");
         let claim = [Claim { symbol: "BTCUSDT".into(), is_fresh: true }];
-        let taken = cache.claim(&node, &claim).await.expect("memory");
-        assert_eq!(taken, [Lease::Taken(1)]);
-        clock.advance_ms(2 * 24 * 3600 * 1000);
-        cache.claim(&node, &[]).await.expect("memory");
-        assert!(cache.state.lock().writers.is_empty());
-        let taken = cache.claim(&node, &claim).await.expect("memory");
-        assert_eq!(taken, [Lease::Taken(2)]);
+        assert_eq!(cache.claim(&node, &claim).await.expect("memory"), [Lease::Taken(1)]);
+        clock.advance_ms(3_600_000);
+        assert_eq!(cache.claim(&node, &claim).await.expect("memory"), [Lease::Renewed(1)]);
     }
 }

@@ -1,6 +1,6 @@
 //! Where reports are kept, and who may write which: in this process's memory, or in Redis for several.
 //!
-//! - `memory`, `redis`: the two caches; one contract suite tests both
+//! - `memory`, `redis`: the two caches, tested by one contract suite; leases matter in Redis, where several nodes ask
 
 mod memory;
 mod redis;
@@ -110,7 +110,7 @@ pub trait ReportCache: Send + Sync {
     /// Every symbol that was written within [`Timing::keep_symbol`], by name.
     async fn indexed(&self) -> Result<Vec<Indexed>, Unavailable>;
 
-    /// Takes or renews leases, each for [`Timing::lease`].
+    /// Takes or renews leases, each for [`Timing::lease`] where several nodes share the cache.
     async fn claim(&self, node: &NodeId, claims: &[Claim]) -> Result<Vec<Lease>, Unavailable>;
 
     /// Each report replaces the one before, if its token is in force and it is no older: one that is sent twice is stored.

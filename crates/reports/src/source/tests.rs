@@ -31,8 +31,7 @@ async fn stopped_source(folder: &std::path::Path) -> Arc<ReportsSource> {
     let limits = Limits { keep: KEEP, most: 100 };
     let citations = Citations::open(folder.to_owned(), limits, clock.clone()).expect("a folder");
     let records = Records::new(Some(Arc::new(citations)), Links::new("http://tribune.test"));
-    let reports = Arc::new(Reports::new(Arc::new(cache), records, None, clock));
-    Arc::new(ReportsSource { reports, node: None })
+    Arc::new(ReportsSource::new(Arc::new(cache), records, None, None, clock))
 }
 
 /// The same, running.
@@ -113,15 +112,15 @@ async fn restarted_task_follows_new_symbols() {
     let folder = tempfile::tempdir().expect("a folder");
     let source = stopped_source(folder.path()).await;
     let crashed = tokio::spawn(source.clone().run(CancellationToken::new()));
-    let listing = source.reports.listing().await.expect("a listing");
+    let listing = source.listing().await.expect("a listing");
     assert_eq!(listing.symbols.len(), 1);
     crashed.abort();
     assert!(crashed.await.expect_err("aborted").is_cancelled());
-    write_report(&*source.reports.cache, "ETHUSDT").await;
+    write_report(&*source.cache, "ETHUSDT").await;
     let stop = CancellationToken::new();
     let restarted = tokio::spawn(source.clone().run(stop.clone()));
     let both_are_listed = async {
-        while source.reports.directory().listing.is_none_or(|listing| listing.symbols.len() < 2) {
+        while source.directory().listing.is_none_or(|listing| listing.symbols.len() < 2) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };

@@ -36,8 +36,8 @@ pub fn out_of_bounds(report: &Report) -> Vec<String> {
     check("generated_at", is_time(&report.generated_at));
     check("last_update", is_or_is_none(&report.ingestion.last_update));
     check("spread_bps", within(report.spread_bps, 0.0, f64::MAX));
-    for (name, section) in report.sections.all() {
-        check(name, is_or_is_none(&section.computed_at) && is_or_is_none(&section.exchange_time));
+    for section in report.sections.all() {
+        check("sections", is_or_is_none(&section.computed_at) && is_or_is_none(&section.exchange_time));
     }
     if let Some(depth) = &report.depth {
         check("bids", depth.bids.len() <= LISTED_LEVELS);

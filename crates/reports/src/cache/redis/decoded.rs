@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use quick_cache::sync::Cache;
-use serde::Deserialize;
 
 use super::quoted;
 use crate::model::{Report, SCHEMA_VERSION};
@@ -40,23 +39,13 @@ impl Decoded {
     }
 }
 
-#[derive(Deserialize)]
-struct Versioned {
-    #[serde(rename = "schemaVersion")]
-    version: String,
-}
-
 fn decode(symbol: &str, json: &[u8]) -> Result<Report, String> {
-    let no_report = |error: serde_json::Error| format!("something that is no report: {}", quoted(&error.to_string()));
-    // The version first: a report of another one may have other fields.
-    let Versioned { version } = serde_json::from_slice(json).map_err(no_report)?;
+    let report: Report = serde_json::from_slice(json)
+        .map_err(|error| format!("no report of schema version {SCHEMA_VERSION}: {}", quoted(&error.to_string())))?;
     let major = |version: &str| version.split('.').next().map(str::to_owned);
-    if major(&version) != major(SCHEMA_VERSION) {
-        return Err(format!("a report of schema version {}, and {SCHEMA_VERSION} is read here", quoted(&version)));
-    }
-    let report: Report = serde_json::from_slice(json).map_err(no_report)?;
-    if report.symbol != symbol {
-        return Err(format!("a report of {}", quoted(&report.symbol)));
+    if report.symbol != symbol || major(&report.schema_version) != major(SCHEMA_VERSION) {
+        let (version, symbol) = (quoted(&report.schema_version), quoted(&report.symbol));
+        return Err(format!("a report of {symbol} with schema version {version}; {SCHEMA_VERSION} is read here"));
     }
     Ok(report)
 }

@@ -15,7 +15,6 @@
 mod decoded;
 mod link;
 
-use std::fmt;
 use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
@@ -30,6 +29,8 @@ use decoded::Decoded;
 use link::{Connection, Link, micros};
 
 const SYMBOLS: &str = "report:symbols";
+/// The life of a key that is not there.
+const NOTHING: i64 = -2;
 /// A report has some kilobytes.
 const MAX_REPORT_BYTES: usize = 1 << 20;
 const MAX_SYMBOLS: usize = 10_000;
@@ -80,12 +81,6 @@ pub struct RedisCache {
     decoded: Decoded,
 }
 
-impl fmt::Debug for RedisCache {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RedisCache").field("place", &self.place).finish_non_exhaustive()
-    }
-}
-
 impl RedisCache {
     /// Fails only for a malformed address: Redis may start later. Errors do not repeat the address: it may contain a
     /// password.
@@ -121,19 +116,15 @@ impl RedisCache {
         Ok(Self { timing, readers, writers, place, clock, decoded: Decoded::new() })
     }
 
-    /// What is under a report's key.
-    fn found(&self, symbol: &Arc<str>, kind: &str, number: i64, json: Vec<u8>, sent: Instant) -> Found {
-        match kind {
-            "none" => return Ok(None),
-            "string" => {}
-            "long" => return Err(format!("{number} bytes, too many for a report")),
-            kind => return Err(format!("a {} instead of a report", quoted(kind))),
+    /// What is under a report's key, and how long it will be.
+    fn found(&self, symbol: &Arc<str>, life_ms: i64, json: Vec<u8>, sent: Instant) -> Found {
+        if life_ms == NOTHING {
+            return Ok(None);
         }
-        let never = |_| "a value that never expires, so that its age is not known".to_owned();
-        let life = Duration::from_millis(u64::try_from(number).map_err(never)?);
         let keep = self.timing.keep_report;
-        let Some(when_sent) = keep.checked_sub(life) else {
-            return Err("a value that expires later than any report".to_owned());
+        let life = u64::try_from(life_ms).ok().map(Duration::from_millis);
+        let Some(when_sent) = life.and_then(|life| keep.checked_sub(life)) else {
+            return Err("a value whose type, length or expiry is not that of a report".to_owned());
         };
         let report = self.decoded.report(symbol, json)?;
         // Redis counts whole milliseconds, so the time to live may be up to one shorter.
@@ -155,12 +146,6 @@ impl RedisCache {
             .arg(millis(self.timing.lease))
             .arg(millis(self.timing.keep_report))
             .arg(millis(self.timing.keep_symbol));
-        call
-    }
-
-    fn claim_call(&self, node: &NodeId, claim: &Claim) -> ScriptInvocation<'static> {
-        let mut call = call(&CLAIM, &[&writer_key(&claim.symbol)]);
-        call.arg((&**node, u8::from(claim.is_fresh))).arg((millis(self.timing.lease), millis(self.timing.keep_symbol)));
         call
     }
 }
@@ -195,9 +180,9 @@ impl ReportCache for RedisCache {
             };
             let calls: Vec<_> = symbols.iter().map(read).collect();
             let sent = self.clock.monotonic();
-            let answers: Vec<(String, i64, Vec<u8>)> = redis.run(&calls).await?;
-            let found = |(symbol, (kind, number, json)): (&Arc<str>, (String, i64, Vec<u8>))| {
-                let found = self.found(symbol, &kind, number, json, sent);
+            let answers: Vec<(i64, Vec<u8>)> = redis.run(&calls).await?;
+            let found = |(symbol, (life_ms, json)): (&Arc<str>, (i64, Vec<u8>))| {
+                let found = self.found(symbol, life_ms, json, sent);
                 found.map_err(|what| format!("{} holds {what}", report_key(symbol)))
             };
             Ok(symbols.iter().zip(answers).map(found).collect())
@@ -220,7 +205,13 @@ impl ReportCache for RedisCache {
 
     async fn claim(&self, node: &NodeId, claims: &[Claim]) -> Result<Vec<Lease>, Unavailable> {
         let ask = |redis: Connection| async move {
-            let calls: Vec<_> = claims.iter().map(|claim| self.claim_call(node, claim)).collect();
+            let times = (millis(self.timing.lease), millis(self.timing.keep_symbol));
+            let claim = |claim: &Claim| {
+                let mut call = call(&CLAIM, &[&writer_key(&claim.symbol)]);
+                call.arg((&**node, u8::from(claim.is_fresh))).arg(times);
+                call
+            };
+            let calls: Vec<_> = claims.iter().map(claim).collect();
             let answers: Vec<(u64, String, Token)> = redis.run(&calls).await?;
             let lease = |(time, outcome, token): (u64, String, Token)| {
                 redis.note_time(time);

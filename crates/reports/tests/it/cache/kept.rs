@@ -20,6 +20,23 @@ async fn written_report_is_read_back(shared: impl Fn(Timing) -> Shared) {
     assert_eq!(stored(&reads(&other, BTC).await).report.writer.sequence, 2);
 }
 
+async fn writes_need_the_token_in_force(shared: impl Fn(Timing) -> Shared) {
+    let shared = shared(PATIENT);
+    let (cache, a) = (shared.open(), node("a"));
+    assert!(!writes(&cache, write(BTC, &a, 7, 1)).await, "nobody has a lease");
+    let old = takes(&cache, &a, BTC).await;
+    assert!(writes(&cache, write(BTC, &a, old, 1)).await);
+    assert!(writes(&cache, write(BTC, &a, old, 1)).await, "sent twice");
+    cache.release(&a, &[(symbol(BTC), old - 1)]).await.expect("it answers");
+    assert!(writes(&cache, write(BTC, &a, old, 2)).await, "the lease of another token was released");
+    cache.release(&a, &[(symbol(BTC), old)]).await.expect("it answers");
+    assert!(!writes(&cache, write(BTC, &a, old, 3)).await, "given up");
+    let new = takes(&cache, &a, BTC).await;
+    assert!(new > old);
+    assert!(!writes(&cache, write(BTC, &a, old, 4)).await, "the old token");
+    assert!(writes(&cache, write(BTC, &a, new, 1)).await);
+}
+
 async fn answers_keep_the_order_of_the_request(shared: impl Fn(Timing) -> Shared) {
     let shared = shared(PATIENT);
     let (cache, a) = (shared.open(), node("a"));
@@ -128,6 +145,7 @@ async fn symbols_stay_indexed_until_they_expire(shared: impl Fn(Timing) -> Share
 
 on_both! {
     written_report_is_read_back
+    writes_need_the_token_in_force
     answers_keep_the_order_of_the_request
     ages_grow_and_are_never_too_small
     report_expires

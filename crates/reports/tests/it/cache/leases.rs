@@ -1,4 +1,4 @@
-//! One writer per symbol, and growing fencing tokens.
+//! One writer per symbol, however many nodes ask, and growing fencing tokens.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tribune_reports::cache::{Claim, Lease, NodeId, ReportCache, Timing, Token};
 
-use super::{BRIEF, PATIENT, Shared, claims, on_both, reads, takes, wait_for_expiry, writes};
+use super::{BRIEF, PATIENT, Shared, claims, on_redis, reads, takes, wait_for_expiry, writes};
 use crate::reports::{BTC, claim, node, stored, symbol, write};
 
 async fn late_writes_of_an_old_writer_are_refused(shared: impl Fn(Timing) -> Shared) {
@@ -147,7 +147,7 @@ async fn never_older(cache: Arc<dyn ReportCache>, over: CancellationToken) {
     assert!(last.0 > 0, "there were reports");
 }
 
-on_both! {
+on_redis! {
     late_writes_of_an_old_writer_are_refused
     older_sequences_are_refused
     expired_lease_cannot_write

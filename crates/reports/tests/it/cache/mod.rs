@@ -1,4 +1,5 @@
-//! The contract suite of report caches, run on memory and on a real Redis.
+//! The contract suite of report caches: `kept` runs on memory and on a real Redis, `leases` on Redis, which several nodes
+//! share.
 
 mod kept;
 mod leases;
@@ -79,16 +80,9 @@ pub async fn reads(cache: &Arc<dyn ReportCache>, name: &str) -> Vec<Found> {
     cache.read(&[symbol(name)]).await.expect("it answers")
 }
 
-/// Makes each promise a test of both caches.
-macro_rules! on_both {
+/// Makes each promise a test of Redis.
+macro_rules! on_redis {
     ($($promise:ident)*) => {
-        mod memory {
-            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-            async fn $promise() {
-                super::$promise(crate::cache::Shared::memory).await;
-            })*
-        }
-
         mod redis {
             $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $promise() {
@@ -98,4 +92,18 @@ macro_rules! on_both {
     };
 }
 
-use on_both;
+/// The same of both caches.
+macro_rules! on_both {
+    ($($promise:ident)*) => {
+        mod memory {
+            $(#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $promise() {
+                super::$promise(crate::cache::Shared::memory).await;
+            })*
+        }
+
+        crate::cache::on_redis! { $($promise)* }
+    };
+}
+
+use {on_both, on_redis};
