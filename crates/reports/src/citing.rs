@@ -1,6 +1,6 @@
 //! Citations of reports: each report has one record and is written as JSON once, however many callers ask for it.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -30,7 +30,7 @@ const METADATA: [&str; 9] = [
     "ingestion",
     "writer",
 ];
-/// Where a record has the report.
+/// Where a record has the whole report, from which its page is drawn.
 pub(super) const REPORT: &str = "report";
 
 pub(super) struct Citing {
@@ -60,12 +60,6 @@ struct Answer<'a> {
     url: &'a str,
     #[serde(flatten)]
     report: Report,
-}
-
-/// A record has the whole report too, from which its page is drawn.
-#[derive(serde::Serialize)]
-struct WithReport<'a> {
-    report: &'a Report,
 }
 
 pub(super) fn title(report: &Report) -> String {
@@ -103,7 +97,7 @@ impl Citing {
         let report = aged.now();
         let mut document = document(&report)?;
         let fingerprint = Fingerprint::new(&document.id, &document.text);
-        let record = || record(&document, Some(&WithReport { report: &report }));
+        let record = || record(&document, Some(BTreeMap::from([(REPORT, &report)])));
         let url = self.records.cite(pool, fingerprint, record).await;
         let answer = |report| Answer { id: &document.id, title: &document.title, url: &url, report };
         let is_ok = report.ingestion.status == IngestionStatus::Ok;

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use super::cache::{Claim, Lease, NodeId, ReportCache, Token, Unavailable, Write};
+use super::cache::{Claim, Generated, Lease, NodeId, ReportCache, Token, Unavailable};
 use super::compute::{self, Inputs, Slow};
 use super::exchange::Exchange;
 use super::freshness::FRESH;
@@ -46,8 +46,7 @@ struct Tracked {
 struct HeldLease {
     token: Token,
     sequence: u64,
-    /// The slow figures, and when to compute them anew.
-    slow: Option<(Slow, Instant)>,
+    slow: Option<Slow>,
 }
 
 /// Keeps the reports of this node's symbols current.
@@ -80,16 +79,12 @@ impl Engine {
         self.leave().await;
     }
 
-    fn now(&self) -> Instant {
-        self.exchange.clock().monotonic()
-    }
-
     /// Follows the list of tracked symbols; returns the leases of those that are no longer on it.
     fn follow_symbols(&mut self) -> Vec<(Arc<str>, Token)> {
         let Some(table) = self.exchange.known_symbols() else {
             return Vec::new();
         };
-        let now = self.now();
+        let now = self.exchange.clock().monotonic();
         let wanted: HashSet<Arc<str>> = self.exchange.always_tracked().into_iter().collect();
         let gone = self.tracked.extract_if(|name, _| !wanted.contains(name));
         let given_up = gone.filter_map(|(_, mut symbol)| symbol.give_up()).collect();
@@ -150,12 +145,12 @@ impl Engine {
     }
 
     /// Computes on a blocking thread, not on those that answer callers.
-    async fn compute(&mut self) -> Vec<Write> {
+    async fn compute(&mut self) -> Vec<Generated> {
         let (exchange, node) = (self.exchange.clone(), self.node.clone());
         let mut tracked = std::mem::take(&mut self.tracked);
         let computed = tokio::task::spawn_blocking(move || {
             let held = tracked.values_mut().filter(|symbol| symbol.held.is_some());
-            let writes: Vec<Write> = held.filter_map(|symbol| symbol.try_report(&*exchange, &node)).collect();
+            let writes: Vec<Generated> = held.filter_map(|symbol| symbol.try_report(&*exchange, &node)).collect();
             (tracked, writes)
         });
         let computed = computed.await.unwrap_or_else(|error| {
@@ -245,7 +240,7 @@ impl Tracked {
     }
 
     /// A panic affects this symbol alone: another node may write it until this one tries again.
-    fn try_report(&mut self, exchange: &dyn Exchange, node: &NodeId) -> Option<Write> {
+    fn try_report(&mut self, exchange: &dyn Exchange, node: &NodeId) -> Option<Generated> {
         let now = exchange.clock().monotonic();
         let computed = catch_unwind(AssertUnwindSafe(|| self.report(exchange, node)));
         self.paused_until = computed.is_err().then_some(now + RETRY_AFTER);
@@ -257,7 +252,7 @@ impl Tracked {
         })
     }
 
-    fn report(&mut self, exchange: &dyn Exchange, node: &NodeId) -> Option<Write> {
+    fn report(&mut self, exchange: &dyn Exchange, node: &NodeId) -> Option<Generated> {
         let held = self.held.as_mut()?;
         let published = exchange.feed().lookup(&self.symbol.name)?;
         let now = Moment::now(exchange.clock());
@@ -273,13 +268,12 @@ impl Tracked {
             simulated: exchange.simulated(),
             old_for: self.old_since.map_or(Duration::ZERO, since),
         };
-        let known = held.slow.take().filter(|(_, due)| now.monotonic < *due);
-        let compute = || (compute::slow(&inputs), now.monotonic + SLOW_EVERY);
-        let (slow, _) = held.slow.insert(known.unwrap_or_else(compute));
+        let known = held.slow.take().filter(|slow| since(slow.computed) < SLOW_EVERY);
+        let slow = held.slow.insert(known.unwrap_or_else(|| compute::slow(&inputs)));
         held.sequence += 1;
         let report = compute::report(&inputs, slow, (node, held.token, held.sequence));
         let took = exchange.clock().monotonic().saturating_duration_since(now.monotonic);
         metrics::histogram!("tribune_report_compute_seconds").record(took.as_secs_f64());
-        Some(Write { report: Arc::new(report), generated: now.monotonic })
+        Some(Generated { report: Arc::new(report), at: now.monotonic })
     }
 }

@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use parking_lot::Mutex;
 use tribune_core::Clock;
 
 use super::aged::AgedReport;
-use super::cache::{ReportCache, Timing, Unavailable};
+use super::cache::{Generated, ReportCache, Timing, Unavailable};
 use super::model::Report;
 
 /// A report generated this much later is newer, whatever its token and sequence say.
@@ -18,15 +18,8 @@ const SURELY_LATER: Duration = Duration::from_secs(5);
 pub struct Reader {
     cache: Arc<dyn ReportCache>,
     clock: Arc<dyn Clock>,
-    /// The newest report read of each symbol. Bounded by what the cache holds.
-    newest: Mutex<HashMap<Arc<str>, Newest>>,
-}
-
-#[derive(Debug, Clone)]
-struct Newest {
-    report: Arc<Report>,
-    /// At the latest.
-    generated: Instant,
+    /// The newest report read of each symbol, generated then at the latest. Bounded by what the cache holds.
+    newest: Mutex<HashMap<Arc<str>, Generated>>,
 }
 
 impl Reader {
@@ -52,14 +45,13 @@ impl Reader {
                 Unavailable(format!("the entry of {symbol} is not a report ({why}); its writer replaces it"))
             })?;
             // `None`: the cache may have lost it, and the last one read still holds; or older than this machine's uptime.
-            let read = found.and_then(|AgedReport { report, since }| {
-                now.checked_sub(since).map(|generated| Newest { report, generated })
-            });
+            let read = found
+                .and_then(|AgedReport { report, since }| now.checked_sub(since).map(|at| Generated { report, at }));
             let kept = match (newest.remove(symbol), read) {
-                (Some(known), Some(read)) => Some(known.or_newer(read)),
+                (Some(known), Some(read)) => Some(newer(known, read)),
                 (known, read) => known.or(read),
             };
-            let since = |kept: &Newest| now.saturating_duration_since(kept.generated);
+            let since = |kept: &Generated| now.saturating_duration_since(kept.at);
             Ok(kept.filter(|kept| since(kept) < Timing::DEFAULT.keep_report).map(|kept| {
                 newest.insert(symbol.clone(), kept.clone());
                 AgedReport { since: since(&kept), report: kept.report }
@@ -69,15 +61,13 @@ impl Reader {
     }
 }
 
-impl Newest {
-    fn or_newer(self, read: Self) -> Self {
-        match order(&self.report).cmp(&order(&read.report)) {
-            // The same report: it cannot have become younger.
-            Ordering::Equal => Self { generated: self.generated.min(read.generated), ..self },
-            // Tokens go back if the cache has lost everything and its clock was set back; our clock does not.
-            Ordering::Greater if read.generated < self.generated + SURELY_LATER => self,
-            _ => read,
-        }
+fn newer(known: Generated, read: Generated) -> Generated {
+    match order(&known.report).cmp(&order(&read.report)) {
+        // The same report: it cannot have become younger.
+        Ordering::Equal => Generated { at: known.at.min(read.at), ..known },
+        // Tokens go back if the cache has lost everything and its clock was set back; our clock does not.
+        Ordering::Greater if read.at < known.at + SURELY_LATER => known,
+        _ => read,
     }
 }
 
@@ -91,7 +81,7 @@ mod tests {
     use super::*;
     use async_trait::async_trait;
 
-    use crate::cache::{Claim, Found, Indexed, Lease, NodeId, Token, Write};
+    use crate::cache::{Claim, Found, Indexed, Lease, NodeId, Token};
     use crate::model::IngestionStatus;
     use crate::tests::fixture;
     use tribune_binance::testing::ManualClock;
@@ -112,7 +102,7 @@ mod tests {
         async fn claim(&self, _: &NodeId, _: &[Claim]) -> Result<Vec<Lease>, Unavailable> {
             Ok(Vec::new())
         }
-        async fn write(&self, _: &[Write]) -> Result<Vec<bool>, Unavailable> {
+        async fn write(&self, _: &[Generated]) -> Result<Vec<bool>, Unavailable> {
             Ok(Vec::new())
         }
         async fn release(&self, _: &NodeId, _: &[(Arc<str>, Token)]) -> Result<(), Unavailable> {

@@ -26,7 +26,7 @@ use tribune_binance::rest::{Endpoint, Priority, Rest, RestError, Signer};
 
 /// The exchange's code for an order it does not have.
 const NO_SUCH_ORDER: i64 = -2013;
-pub(super) const JOURNAL_FAILED: &str = "the exchange executed it, but the journal could not be written";
+const JOURNAL_FAILED: &str = "the exchange executed it, but the journal could not be written";
 
 pub(super) struct TradingAccount {
     rest: Rest,
@@ -53,12 +53,8 @@ pub(super) struct Change {
     pub(super) intent: Entry,
 }
 
-/// What became of a change: the order as the exchange has it.
-pub(super) struct Changed {
-    pub(super) order: Stamped<OrderState>,
-    /// A note if the journal could not be written.
-    pub(super) note: Option<&'static str>,
-}
+/// What became of a change: the order as the exchange has it, and a note if the journal could not be written.
+pub(super) type Changed = (Stamped<OrderState>, Option<&'static str>);
 
 impl TradingAccount {
     pub(super) fn new(settings: Settings, signer: Signer, rest: Rest, market: Arc<dyn Market>) -> Result<Self> {
@@ -271,7 +267,7 @@ impl TradingAccount {
             Err((event, why, _)) => (entry.event, entry.error) = (*event, Some(why.clone())),
         }
         let note = (!self.record(&entry).await).then_some(JOURNAL_FAILED);
-        Ok(Changed { order: outcome.map_err(|(_, _, error)| error)?, note })
+        Ok((outcome.map_err(|(_, _, error)| error)?, note))
     }
 }
 

@@ -50,7 +50,6 @@ pub(super) async fn call(account: &Arc<TradingAccount>, wanted: OneOrder, cx: &C
     let intent = account.entry(Action::Cancel, order, described, cx);
     account.journal.history.note(&intent, account.clock().monotonic(), false);
     let change = Change { method: Method::DELETE, request, read: answers::cancelled, intent };
-    let changed = account.send(change).await?;
-    let note = changed.note;
-    account.answer(changed.order.map(|order| Cancelled { status: "cancelled", order, note }), 1)
+    let (order, note) = account.send(change).await?;
+    account.answer(order.map(|order| Cancelled { status: "cancelled", order, note }), 1)
 }

@@ -16,9 +16,10 @@ use crate::{Limits, Market, Settings, tool};
 
 /// The address for public data; it has no accounts.
 const MARKET_DATA_ONLY: &str = "https://data-api.binance.vision";
+const DEFAULT_QUOTES: [&str; 3] = ["USDT", "USDC", "FDUSD"];
 
 /// `[market.trading]`.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
     pub enabled: bool,
@@ -31,7 +32,7 @@ pub struct Config {
     pub confirm: Option<Confirm>,
     /// Empty for all.
     pub order_symbols: Vec<String>,
-    pub order_quotes: Vec<String>,
+    pub order_quotes: Option<Vec<String>>,
 }
 
 /// Who must confirm an order, beside the caller's second call.
@@ -39,22 +40,6 @@ pub struct Config {
 #[serde(rename_all = "snake_case")]
 pub enum Confirm {
     Operator,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        Self {
-            enabled: false,
-            api_key: None,
-            api_secret: None,
-            max_order_notional: None,
-            max_daily_notional: None,
-            max_orders_per_minute: None,
-            confirm: None,
-            order_symbols: Vec::new(),
-            order_quotes: ["USDT", "USDC", "FDUSD"].map(str::to_owned).to_vec(),
-        }
-    }
 }
 
 impl Config {
@@ -124,7 +109,7 @@ pub fn build(
     let settings = Settings {
         limits: config.limits()?,
         waiting: config.confirm.map(|Confirm::Operator| WaitingOrders::new(&environment.data_dir)),
-        quote_assets: upper(&config.order_quotes),
+        quote_assets: config.order_quotes.as_deref().map_or(DEFAULT_QUOTES.map(str::to_owned).into(), upper),
         symbols: (!config.order_symbols.is_empty()).then(|| upper(&config.order_symbols)),
         journal: environment.data_dir.join("orders.jsonl"),
         stop_file: environment.data_dir.join("stop-orders"),

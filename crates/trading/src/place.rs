@@ -160,8 +160,9 @@ async fn place(account: &Arc<TradingAccount>, order: &Order, token: &str, cx: &C
             continue;
         }
         account.previews.forget(token);
-        let changed = account.send(Change { method: Method::POST, request, read: answers::placed, intent }).await?;
-        return placed(account, changed.order.map(|order| json!(order)), changed.note);
+        let change = Change { method: Method::POST, request, read: answers::placed, intent };
+        let (order, note) = account.send(change).await?;
+        return placed(account, order.map(|order| json!(order)), note);
     }
 }
 

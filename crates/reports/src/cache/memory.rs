@@ -9,9 +9,8 @@ use async_trait::async_trait;
 use parking_lot::Mutex;
 use tribune_core::Clock;
 
-use super::{Claim, Found, Indexed, Lease, NodeId, ReportCache, Timing, Token, Unavailable, Write};
+use super::{Claim, Found, Generated, Indexed, Lease, NodeId, ReportCache, Timing, Token, Unavailable};
 use crate::aged::AgedReport;
-use crate::model::Report;
 
 /// The default cache, shared with no other process.
 pub struct MemoryCache {
@@ -31,8 +30,7 @@ struct State {
 
 /// The last report of a symbol. The index needs it for longer than readers do.
 struct LastReport {
-    report: Arc<Report>,
-    generated: Instant,
+    last: Generated,
     written: Instant,
 }
 
@@ -52,12 +50,11 @@ impl State {
         Lease::Taken(self.last_token)
     }
 
-    fn write(&mut self, Write { report, generated }: &Write, now: Instant) -> bool {
-        let symbol = report.symbol.as_str();
-        let is_in_force = self.tokens.get(symbol) == Some(&report.writer.writer_token);
+    fn write(&mut self, write: &Generated, now: Instant) -> bool {
+        let symbol = write.report.symbol.as_str();
+        let is_in_force = self.tokens.get(symbol) == Some(&write.report.writer.writer_token);
         if is_in_force {
-            let last = LastReport { report: report.clone(), generated: *generated, written: now };
-            self.reports.insert(symbol.into(), last);
+            self.reports.insert(symbol.into(), LastReport { last: write.clone(), written: now });
         }
         is_in_force
     }
@@ -68,10 +65,9 @@ impl ReportCache for MemoryCache {
     async fn read(&self, symbols: &[Arc<str>]) -> Result<Vec<Found>, Unavailable> {
         let state = self.state.lock();
         let now = self.clock.monotonic();
-        let found = |symbol| {
-            let last: &LastReport = state.reports.get(symbol)?;
-            let since = now.saturating_duration_since(last.generated);
-            let report = last.report.clone();
+        let found = |symbol: &Arc<str>| {
+            let Generated { report, at } = &state.reports.get(symbol)?.last;
+            let (report, since) = (report.clone(), now.saturating_duration_since(*at));
             (since < self.timing.keep_report).then_some(AgedReport { report, since })
         };
         Ok(symbols.iter().map(|symbol| Ok(found(symbol))).collect())
@@ -81,11 +77,11 @@ impl ReportCache for MemoryCache {
         let now = self.clock.monotonic();
         let mut state = self.state.lock();
         state.reports.retain(|_, last| now.saturating_duration_since(last.written) < self.timing.keep_symbol);
-        let entries = state.reports.iter().map(|(symbol, last)| Indexed {
+        let entries = state.reports.iter().map(|(symbol, LastReport { last, written })| Indexed {
             symbol: symbol.clone(),
             base: last.report.base_asset.as_str().into(),
             quote: last.report.quote_asset.as_str().into(),
-            age: now.saturating_duration_since(last.written),
+            age: now.saturating_duration_since(*written),
         });
         let mut indexed: Vec<Indexed> = entries.collect();
         indexed.sort_by(|one, other| one.symbol.cmp(&other.symbol));
@@ -97,7 +93,7 @@ impl ReportCache for MemoryCache {
         Ok(claims.iter().map(|claim| state.claim(&claim.symbol)).collect())
     }
 
-    async fn write(&self, writes: &[Write]) -> Result<Vec<bool>, Unavailable> {
+    async fn write(&self, writes: &[Generated]) -> Result<Vec<bool>, Unavailable> {
         let mut state = self.state.lock();
         let now = self.clock.monotonic();
         Ok(writes.iter().map(|write| state.write(write, now)).collect())

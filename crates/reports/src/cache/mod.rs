@@ -91,12 +91,11 @@ pub enum Lease {
     Other,
 }
 
+/// A report, and when it was generated, by this process's monotonic clock.
 #[derive(Debug, Clone)]
-pub struct Write {
-    /// Its writer's token and sequence decide whether it is stored.
+pub struct Generated {
     pub report: Arc<Report>,
-    /// When it was generated, by this process's monotonic clock.
-    pub generated: Instant,
+    pub at: Instant,
 }
 
 /// Reports by symbol, and leases by symbol.
@@ -115,7 +114,7 @@ pub trait ReportCache: Send + Sync {
 
     /// Each report replaces the one before, if its token is in force and it is no older: one that is sent twice is stored.
     /// It expires [`Timing::keep_report`] after it was generated. Says which were stored.
-    async fn write(&self, writes: &[Write]) -> Result<Vec<bool>, Unavailable>;
+    async fn write(&self, writes: &[Generated]) -> Result<Vec<bool>, Unavailable>;
 
     /// Releases those leases that are still in force.
     async fn release(&self, node: &NodeId, leases: &[(Arc<str>, Token)]) -> Result<(), Unavailable>;

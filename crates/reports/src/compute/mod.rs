@@ -42,16 +42,14 @@ pub struct Inputs<'a> {
     /// The exchange's clock at `now`.
     pub exchange_now: Millis,
     pub simulated: Option<&'static str>,
-    /// How long the data is known to have been older than [`freshness::FRESH`].
-    ///
-    /// [`freshness::FRESH`]: super::freshness::FRESH
+    /// How long the data is known to have been older than [`super::freshness::FRESH`].
     pub old_for: Duration,
 }
 
 /// What is computed every two seconds.
 pub struct Slow {
     /// By the monotonic clock: ages grow from here on.
-    computed: Instant,
+    pub computed: Instant,
     /// Has only the slow figures and their sections.
     pub figures: Report,
 }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::cache::{Claim, Lease, MemoryCache, NodeId, ReportCache, Timing, Write};
+use crate::cache::{Claim, Generated, Lease, MemoryCache, NodeId, ReportCache, Timing};
 use crate::tests::fixture;
 use tribune_citations::records::Records;
 use tribune_citations::{Citations, Limits};
@@ -19,7 +19,7 @@ async fn write_report(cache: &dyn ReportCache, symbol: &str) {
     let mut report = fixture::full();
     symbol.clone_into(&mut report.symbol);
     (report.writer.writer_token, report.writer.node_id) = (token, node.to_string());
-    let write = Write { report: Arc::new(report), generated: Instant::now() };
+    let write = Generated { report: Arc::new(report), at: Instant::now() };
     cache.write(&[write]).await.expect("it is written");
 }
 

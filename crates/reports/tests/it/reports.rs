@@ -7,7 +7,7 @@ use rust_decimal::Decimal;
 use tribune_analytics::{BookSide, Severity};
 use tribune_binance::number::{Price, Quantity};
 use tribune_reports::aged::AgedReport;
-use tribune_reports::cache::{Claim, Found, NodeId, Token, Write};
+use tribune_reports::cache::{Claim, Found, Generated, NodeId, Token};
 use tribune_reports::model::{
     Anomaly, Component, Depth, Flow, Health, Ingestion, IngestionStatus, Level, Liquidity, Report, SCHEMA_VERSION,
     Section, Sections, VolumeProfile, Wall, Writer,
@@ -27,8 +27,8 @@ pub fn claim(name: &str) -> Claim {
     Claim { symbol: symbol(name), is_fresh: true }
 }
 
-pub fn write(symbol: &str, node: &NodeId, token: Token, sequence: u64) -> Write {
-    Write { report: Arc::new(report(symbol, node, token, sequence)), generated: Instant::now() }
+pub fn write(symbol: &str, node: &NodeId, token: Token, sequence: u64) -> Generated {
+    Generated { report: Arc::new(report(symbol, node, token, sequence)), at: Instant::now() }
 }
 
 /// The report that was found.

@@ -219,7 +219,7 @@ fn damaged_journal_is_reported_and_keeps_its_tokens() {
     std::fs::write(&journal, format!("{whole}{{\"canary\n")).expect("damaged");
     let server = TestServer::over(server.dir.clone(), &[], &[]);
     server.wait_ready();
-    let log = server.wait_for_log("is incomplete: line 3 cannot be read");
+    let log = server.wait_for_log("is incomplete: lines that cannot be read: 1, the first is line 3");
     assert!(!log.contains("canary"), "{log}");
     let again = order(&server, &confirmed);
     let note = text(&again["structuredContent"]["note"]);

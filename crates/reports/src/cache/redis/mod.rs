@@ -23,7 +23,7 @@ use parking_lot::Mutex;
 use redis::{Client, ConnectionAddr, IntoConnectionInfo as _, Script, ScriptInvocation};
 use tribune_core::{Clock, Error};
 
-use super::{Claim, Found, Indexed, Lease, NodeId, ReportCache, Timing, Token, Unavailable, Write};
+use super::{Claim, Found, Generated, Indexed, Lease, NodeId, ReportCache, Timing, Token, Unavailable};
 use crate::aged::{AgedReport, millis};
 use decoded::Decoded;
 use link::{Connection, Link, micros};
@@ -134,13 +134,13 @@ impl RedisCache {
         Ok((since < keep).then_some(AgedReport { report, since }))
     }
 
-    fn write_call(&self, write: &Write, json: &[u8], redis: &Connection) -> ScriptInvocation<'static> {
-        let Write { report, generated } = write;
-        let elapsed = self.clock.monotonic().saturating_duration_since(*generated);
+    fn write_call(&self, write: &Generated, json: &[u8], redis: &Connection) -> ScriptInvocation<'static> {
+        let Generated { report, at } = write;
+        let elapsed = self.clock.monotonic().saturating_duration_since(*at);
         let entry = [&*report.symbol, &*report.base_asset, &*report.quote_asset].join("/");
         let mut call = call(&WRITE, &[&writer_key(&report.symbol), &report_key(&report.symbol), SYMBOLS]);
         call.arg((&report.writer.node_id, report.writer.writer_token, report.writer.sequence))
-            .arg((redis.redis_time_at(*generated), micros(elapsed)))
+            .arg((redis.redis_time_at(*at), micros(elapsed)))
             .arg(json)
             .arg((entry, MAX_SYMBOLS))
             .arg(millis(self.timing.lease))
@@ -226,7 +226,7 @@ impl ReportCache for RedisCache {
         self.writers.run("claim", ask).await
     }
 
-    async fn write(&self, writes: &[Write]) -> Result<Vec<bool>, Unavailable> {
+    async fn write(&self, writes: &[Generated]) -> Result<Vec<bool>, Unavailable> {
         let reports = writes.iter().map(|write| serde_json::to_vec(&write.report)).collect::<Result<Vec<_>, _>>();
         let reports = &reports.map_err(|error| Unavailable(format!("a report cannot be written as JSON: {error}")))?;
         let send = |redis: Connection| async move {

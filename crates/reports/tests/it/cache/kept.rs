@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::time::sleep;
-use tribune_reports::cache::{Claim, Lease, Timing, Write};
+use tribune_reports::cache::{Claim, Generated, Lease, Timing};
 
 use super::{BRIEF, PATIENT, Shared, on_both, reads, takes, wait_for_expiry, writes};
 use crate::reports::{BTC, claim, node, report, stored, symbol, write};
@@ -43,7 +43,7 @@ async fn answers_keep_the_order_of_the_request(shared: impl Fn(Timing) -> Shared
     let names: Vec<Arc<str>> = (0..200).map(|number| symbol(&format!("S{number}USDT"))).collect();
     let asked: Vec<Claim> = names.iter().map(|name| claim(name)).collect();
     let leases = cache.claim(&a, &asked).await.expect("it answers");
-    let parcels: Vec<Write> = (names.iter().zip(&leases).step_by(2))
+    let parcels: Vec<Generated> = (names.iter().zip(&leases).step_by(2))
         .map(|(name, lease)| match lease {
             Lease::Taken(token) => write(name, &a, *token, 1),
             other => panic!("not taken: {other:?}"),
@@ -72,7 +72,7 @@ async fn ages_grow_and_are_never_too_small(shared: impl Fn(Timing) -> Shared) {
     let generated = Instant::now();
     // It takes a while from the report to its writing.
     wait_for_expiry().await;
-    let parcel = Write { generated, ..write(BTC, &a, token, 1) };
+    let parcel = Generated { at: generated, ..write(BTC, &a, token, 1) };
     assert!(writes(&cache, parcel).await);
     let (mut last, mut last_took) = (Duration::ZERO, Duration::ZERO);
     for _ in 0..20 {
@@ -93,7 +93,7 @@ async fn report_expires(shared: impl Fn(Timing) -> Shared) {
     let (cache, a) = (shared.open(), node("a"));
     let token = takes(&cache, &a, BTC).await;
     let generated = Instant::now();
-    let parcel = Write { generated, ..write(BTC, &a, token, 1) };
+    let parcel = Generated { at: generated, ..write(BTC, &a, token, 1) };
     assert!(writes(&cache, parcel).await);
     loop {
         let before = generated.elapsed();
@@ -108,7 +108,7 @@ async fn report_expires(shared: impl Fn(Timing) -> Shared) {
     wait_for_expiry().await;
     // One that is too old when it comes takes the place of the one before, which is older still.
     assert!(writes(&cache, write(BTC, &a, token, 2)).await);
-    let parcel = Write { generated, ..write(BTC, &a, token, 3) };
+    let parcel = Generated { at: generated, ..write(BTC, &a, token, 3) };
     assert!(writes(&cache, parcel).await);
     assert!(matches!(reads(&cache, BTC).await[..], [Ok(None)]));
     assert_eq!(cache.indexed().await.expect("it answers").len(), 1, "its name is kept");

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 use tribune_core::SystemClock;
-use tribune_reports::cache::{Claim, Found, Lease, MemoryCache, NodeId, RedisCache, ReportCache, Timing, Token, Write};
+use tribune_reports::cache::{
+    Claim, Found, Generated, Lease, MemoryCache, NodeId, RedisCache, ReportCache, Timing, Token,
+};
 
 use crate::redis_server::RedisServer;
 use crate::reports::{claim, symbol};
@@ -70,7 +72,7 @@ pub async fn takes(cache: &Arc<dyn ReportCache>, node: &NodeId, name: &str) -> T
     }
 }
 
-pub async fn writes(cache: &Arc<dyn ReportCache>, write: Write) -> bool {
+pub async fn writes(cache: &Arc<dyn ReportCache>, write: Generated) -> bool {
     let mut written = cache.write(&[write]).await.expect("it answers");
     assert_eq!(written.len(), 1);
     written.remove(0)

@@ -8,7 +8,7 @@ use std::time::Instant;
 use futures::future::join_all;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tribune_core::SystemClock;
-use tribune_reports::cache::{Lease, NodeId, RedisCache, ReportCache, Timing, Unavailable, Write};
+use tribune_reports::cache::{Generated, Lease, NodeId, RedisCache, ReportCache, Timing, Unavailable};
 
 use crate::cache::{PATIENT, claims, reads, writes};
 use crate::redis_server::RedisServer;
@@ -48,7 +48,7 @@ async fn read_error(cache: &Arc<dyn ReportCache>) -> String {
     why
 }
 
-async fn write_error(cache: &Arc<dyn ReportCache>, write: Write) -> String {
+async fn write_error(cache: &Arc<dyn ReportCache>, write: Generated) -> String {
     let Unavailable(why) = cache.write(&[write]).await.expect_err("it cannot answer");
     why
 }
@@ -113,7 +113,7 @@ async fn redis_hangs() {
     let why = read_error(&cache).await;
     assert!(why.ends_with("did not answer within 150 ms; it is tried again by itself"), "{why}");
     let generated = Instant::now();
-    let parcel = Write { generated, ..write(BTC, &me, token, u64::from(u32::MAX)) };
+    let parcel = Generated { at: generated, ..write(BTC, &me, token, u64::from(u32::MAX)) };
     let why = write_error(&cache, parcel).await;
     assert!(why.contains("did not answer within 500 ms"), "{why}");
     // Callers wait at the same time, not one after the other: with 150 ms each, so many would outlast any patience.
