@@ -18,18 +18,6 @@ use tribune_citations::{Pool, record};
 
 /// The scheme of the ids of reports.
 pub(super) const SCHEME: &str = "report";
-/// The fields of a report that its document has as metadata.
-const METADATA: [&str; 9] = [
-    "symbol",
-    "base_asset",
-    "quote_asset",
-    "venue",
-    "schemaVersion",
-    "generated_at",
-    "data_age_ms",
-    "ingestion",
-    "writer",
-];
 /// Where a record has the whole report, from which its page is drawn.
 pub(super) const REPORT: &str = "report";
 
@@ -147,8 +135,17 @@ impl Citing {
     }
 }
 
+/// The fields of a report that its document has as metadata.
 fn metadata(report: &Report) -> JsonObject {
-    let mut fields = object(json!(report));
-    fields.retain(|name, _| METADATA.contains(&name.as_str()));
-    fields
+    object(json!({
+        "schemaVersion": report.schema_version,
+        "writer": report.writer,
+        "symbol": report.symbol,
+        "base_asset": report.base_asset,
+        "quote_asset": report.quote_asset,
+        "venue": report.venue,
+        "generated_at": report.generated_at,
+        "data_age_ms": report.data_age_ms,
+        "ingestion": report.ingestion,
+    }))
 }

@@ -113,7 +113,7 @@ fn or_unknown(value: Option<impl Display>) -> String {
 }
 
 /// A value as the JSON writes it.
-fn word(value: &impl serde::Serialize) -> String {
+pub(super) fn word(value: &impl serde::Serialize) -> String {
     in_one_line(&json!(value))
 }
 

@@ -148,24 +148,19 @@ impl ReportsSource {
         Ok(listing.ok_or_else(|| trouble.unwrap_or_else(pending))?)
     }
 
-    /// The symbols that have reports. A process that has just started waits for its first ones.
-    pub(super) async fn listing(&self) -> Result<Arc<Listing>> {
+    /// The symbols that have reports. A process that has just started waits for its first ones, unless a query that names no
+    /// market asks.
+    pub(super) async fn listing(&self, query: Option<&str>) -> Result<Arc<Listing>> {
         let listing = self.wait(WAIT_FOR_LISTING, |_| true).await?;
-        match self.starting() {
-            Some(_) => self.wait(self.startup_left(), |listing| !listing.symbols.is_empty()).await,
-            None => Ok(listing),
-        }
-    }
-
-    /// The same for a search; only a query that names a market waits.
-    pub(super) async fn listing_for(&self, query: &str) -> Result<Arc<Listing>> {
-        let listing = self.wait(WAIT_FOR_LISTING, |_| true).await?;
-        if let Some(exchange) = self.starting().filter(|_| listing.symbols.is_empty())
-            && exchange.symbols().await.is_ok_and(|table| !search(&table, query, 1, self.today()).is_empty())
+        let Some(exchange) = self.starting().filter(|_| listing.symbols.is_empty()) else {
+            return Ok(listing);
+        };
+        if let Some(query) = query
+            && !exchange.symbols().await.is_ok_and(|table| !search(&table, query, 1, self.today()).is_empty())
         {
-            return self.listing().await;
+            return Ok(listing);
         }
-        Ok(listing)
+        self.wait(self.startup_left(), |listing| !listing.symbols.is_empty()).await
     }
 
     pub(super) async fn report(&self, symbol: &Arc<str>) -> Result<AgedReport> {
@@ -188,7 +183,7 @@ impl ReportsSource {
         if let Some(exchange) = self.starting() {
             // The error lists other symbols, so both must be known.
             let _ = exchange.symbols().await;
-            let _ = self.listing().await;
+            let _ = self.listing(None).await;
         }
         let indexed = match self.cache.indexed().await {
             Ok(indexed) => indexed,

@@ -97,7 +97,7 @@ impl Source for ReportsSource {
     }
 
     async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>> {
-        let listing = self.listing_for(&query.text).await?;
+        let listing = self.listing(Some(&query.text)).await?;
         let today = self.today();
         let matches = by_symbol(search(&listing.table, &query.text, MATCHES, today), query.limit);
         let symbols: Vec<Arc<str>> = matches.iter().map(|found| found.symbol.clone()).collect();

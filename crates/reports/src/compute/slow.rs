@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 
 use rust_decimal::prelude::ToPrimitive;
-use serde_json::Value;
 
 use super::observation::Observation;
 use super::trades::Traded;
 use super::{FLOW_SECS, PROFILE_SECS, ten_places};
+use crate::markdown::word;
 use crate::model::{Anomaly, Component, Health, Liquidity, Report, Section, Sections, Vacuum, VolumeProfile, Wall};
 use tribune_analytics::Unavailable;
-use tribune_analytics::anomalies::{Anomalies, AnomalyKind, Check};
+use tribune_analytics::anomalies::{Anomalies, Check};
 use tribune_analytics::depth::band;
 use tribune_analytics::figure::quotient;
 use tribune_analytics::health::{self, BAND_BPS, HealthInputs};
@@ -93,7 +93,7 @@ fn anomalies(all: &Anomalies) -> Outcome<Vec<Anomaly>> {
 
 fn not_made(check: &Check) -> Option<String> {
     let reason = check.reason.as_ref().filter(|_| check.found.is_none())?;
-    Some(format!("{} ({reason})", name(check.kind)))
+    Some(format!("{} ({reason})", word(&check.kind)))
 }
 
 fn anomaly(check: &Check) -> Option<Anomaly> {
@@ -103,15 +103,7 @@ fn anomaly(check: &Check) -> Option<Anomaly> {
         [figure("value", check.value), figure("usual", check.baseline), figure("found from", check.threshold)];
     let window = check.window.as_ref().map(|window| format!("over {window}"));
     let words: Vec<String> = figures.into_iter().flatten().chain(window).collect();
-    Some(Anomaly { kind: name(check.kind), severity, note: format!("{}; {}", words.join(", "), check.note) })
-}
-
-/// The name in answers.
-fn name(kind: AnomalyKind) -> String {
-    match serde_json::to_value(kind) {
-        Ok(Value::String(name)) => name,
-        _ => format!("{kind:?}"),
-    }
+    Some(Anomaly { kind: word(&check.kind), severity, note: format!("{}; {}", words.join(", "), check.note) })
 }
 
 /// Without a book the score would only measure its age.

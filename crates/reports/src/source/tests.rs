@@ -112,7 +112,7 @@ async fn restarted_task_follows_new_symbols() {
     let folder = tempfile::tempdir().expect("a folder");
     let source = stopped_source(folder.path()).await;
     let crashed = tokio::spawn(source.clone().run(CancellationToken::new()));
-    let listing = source.listing().await.expect("a listing");
+    let listing = source.listing(None).await.expect("a listing");
     assert_eq!(listing.symbols.len(), 1);
     crashed.abort();
     assert!(crashed.await.expect_err("aborted").is_cancelled());
