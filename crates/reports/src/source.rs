@@ -66,7 +66,8 @@ impl ReportsSource {
 
 /// The best match of each symbol, as far as a report answers it.
 fn by_symbol(matches: Vec<Match>, limit: usize) -> Vec<Match> {
-    let is_asked = |found: &Match| found.kind == Kind::Report;
+    // What is asked for by itself is better than a report that has it too.
+    let rank = |found: &Match| (found.kind == Kind::Report, found.coverage);
     let mut found: Vec<Match> = Vec::new();
     for mut next in matches {
         next.coverage *= match next.kind {
@@ -74,10 +75,8 @@ fn by_symbol(matches: Vec<Match>, limit: usize) -> Vec<Match> {
             Kind::Klines(_) | Kind::Trades | Kind::ExchangeInfo => MISSING_COVERAGE,
             _ => PART_COVERAGE,
         };
-        // What is asked for by itself is better than a report that has it too.
-        let rank = |found: &Match| (is_asked(found), found.coverage);
         match found.iter_mut().find(|known| known.symbol == next.symbol) {
-            Some(known) if !is_asked(known) && rank(&next) > rank(known) => *known = next,
+            Some(known) if rank(&next) > rank(known) => *known = next,
             Some(_) => {}
             None => found.push(next),
         }

@@ -40,10 +40,8 @@ impl Journal {
         })?;
         let mut history = History::default();
         let read = read_back(path, |line| history.note(&line, now, true));
-        history.gap = read.unwrap_or_else(|error| {
-            tracing::warn!(%error, "reading the journal of orders failed");
-            Some("the journal of orders could not be read back".to_owned())
-        });
+        history.gap =
+            read.unwrap_or_else(|error| Some(format!("the journal of orders could not be read back ({error})")));
         if let Some(gap) = &history.gap {
             tracing::warn!("{gap}; earlier orders may be missing in previews");
         }
