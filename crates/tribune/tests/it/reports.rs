@@ -251,6 +251,8 @@ fn redis_failures_are_reported_and_recovered() {
     };
     let token = || report(&server)["writer"]["writerToken"].as_u64().expect("a token");
     let before = token();
+    // A report is there before the list of reports is.
+    wait_for("the list of reports", || server.readiness().status == 200);
 
     // Stopped, and restarted empty.
     redis.kill();
