@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::figure::{Standing, Unavailable, bps, derived_price, quotient, rounded_bps};
 use super::quotes::Touch;
-use tribune_binance::book::{Depth, Level};
+use tribune_binance::book::{Depth, Level, Order, Side};
 use tribune_binance::number::{Notional, PLACES, Price, Quantity};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -84,26 +84,11 @@ pub fn cost(depth: &Depth, side: Action, size: Size) -> Result<Cost, Unavailable
     if asked <= 0 {
         return Err(Unavailable::NothingAsked);
     }
-    let walk = match side {
-        Action::Buy => Walk::over(depth.asks.iter(), size)?,
-        Action::Sell => Walk::over(depth.bids.iter(), size)?,
+    let (walk, complete) = match side {
+        Action::Buy => Walk::over(&depth.asks, depth.ask_reach, size)?,
+        Action::Sell => Walk::over(&depth.bids, depth.bid_reach, size)?,
     };
-    let complete = reach(depth, side).is_none_or(|reach| {
-        let is_within = match side {
-            Action::Buy => walk.worst <= reach,
-            Action::Sell => walk.worst >= reach,
-        };
-        is_within && walk.is_filled()
-    });
     walk.result(mid, side, complete)
-}
-
-/// How far the side to take from is known; `None` if it is known completely.
-pub const fn reach(depth: &Depth, side: Action) -> Option<Price> {
-    match side {
-        Action::Buy => depth.ask_reach,
-        Action::Sell => depth.bid_reach,
-    }
 }
 
 struct Walk {
@@ -118,7 +103,8 @@ struct Walk {
 }
 
 impl Walk {
-    fn over(levels: impl Iterator<Item = Level>, size: Size) -> Result<Self, Unavailable> {
+    /// The walk, and whether all levels that it needs are known.
+    fn over<O: Order>(levels: &Side<O>, reach: Option<Price>, size: Size) -> Result<(Self, bool), Unavailable> {
         let mut walk = Self {
             left: size,
             base: Quantity::ZERO,
@@ -127,13 +113,14 @@ impl Walk {
             worst: Price::default(),
             levels: 0,
         };
-        for level in levels.take_while(|level| level.price.units() > 0) {
+        for level in levels.iter().take_while(|level| level.price.units() > 0) {
             if walk.is_filled() {
                 break;
             }
             walk.take(level).ok_or(Unavailable::TooLarge)?;
         }
-        Ok(walk)
+        let complete = reach.is_none_or(|reach| walk.is_filled() && O::better(walk.worst, reach).is_ge());
+        Ok((walk, complete))
     }
 
     fn is_filled(&self) -> bool {
@@ -167,10 +154,7 @@ impl Walk {
 
     fn result(self, mid: Result<Decimal, Unavailable>, side: Action, complete: bool) -> Result<Cost, Unavailable> {
         let (base, vwap) = self.average().ok_or(Unavailable::TooLarge)?;
-        let (mid, no_mid) = match mid {
-            Ok(mid) => (Some(mid), None),
-            Err(reason) => (None, Some(reason)),
-        };
+        let (mid, no_mid) = (mid.as_ref().ok().copied(), mid.err());
         let above_mid = mid.map(|mid| vwap - mid);
         let worse = above_mid.map(|above| match side {
             Action::Buy => above,

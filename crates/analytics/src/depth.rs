@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::figure::{self, Standing, Unavailable, quotient, rounded};
+use super::figure::{self, Standing, Unavailable};
 use super::quotes::Touch;
 use tribune_binance::book::{Depth, Level, Order, Side};
 use tribune_binance::number::{Notional, Price, Quantity};
@@ -45,7 +45,7 @@ pub fn top_imbalance(depth: &Depth, levels: usize) -> Result<TopImbalance, Unava
         bid_volume_base: bids.volume,
         ask_volume_base: asks.volume,
         imbalance: figure::imbalance(bid, ask),
-        bid_ask_ratio: quotient(bid, ask).and_then(rounded),
+        bid_ask_ratio: figure::ratio(bid, ask),
         complete: bids.complete && asks.complete,
         standing: Standing::Sound,
         note: "short-lived: resting orders come and go many times a second",

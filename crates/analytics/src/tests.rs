@@ -103,7 +103,7 @@ proptest! {
             let _ = quotes::Touch::of(book);
         }
         let _ = anomalies::vanished_check(&walls.walls(), window.start_ms);
-        let _ = anomalies::iceberg_check(&icebergs.hints());
+        let _ = anomalies::iceberg_check(&icebergs);
     }
 
     #[test]

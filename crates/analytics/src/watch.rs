@@ -31,9 +31,7 @@ const UNWATCHED: Unavailable = Unavailable::TooShort { need_secs: SAMPLE_SECS as
 const FLOOR_PART_OF_DAY: i128 = 20_000;
 
 #[derive(Debug)]
-pub struct Watch {
-    inner: Mutex<Watching>,
-}
+pub struct Watch(Mutex<Watching>);
 
 #[derive(Debug)]
 struct Watching {
@@ -53,94 +51,87 @@ struct Watching {
 
 impl Observer for Watch {
     fn new(turnover: Option<Notional>) -> Self {
-        Self {
-            inner: Mutex::new(Watching {
-                walls: WallTracker::new(WallRules::with_floor(turnover.map_or(Notional::ZERO, floor))),
-                icebergs: IcebergTracker::default(),
-                last_trade: 0,
-                last_look: 0,
-                looks: 0,
-                quote_rate: Baseline::new(SAMPLES),
-                depth: Baseline::new(SAMPLES),
-                spread: Baseline::new(SAMPLES),
-                now: Err(UNWATCHED),
-                beats: Beats::default(),
-                history: History::default(),
-            }),
-        }
+        Self(Mutex::new(Watching {
+            walls: WallTracker::new(WallRules::with_floor(turnover.map_or(Notional::ZERO, floor))),
+            icebergs: IcebergTracker::default(),
+            last_trade: 0,
+            last_look: 0,
+            looks: 0,
+            quote_rate: Baseline::new(SAMPLES),
+            depth: Baseline::new(SAMPLES),
+            spread: Baseline::new(SAMPLES),
+            now: Err(UNWATCHED),
+            beats: Beats::default(),
+            history: History::default(),
+        }))
     }
 
     fn set_turnover(&self, turnover: Notional) {
-        self.with(|watching| watching.walls.set_floor(floor(turnover)));
+        self.0.lock().walls.set_floor(floor(turnover));
     }
 
     fn look(&self, view: &BookView, tape: &Tape, beats: Beats, time: Millis) {
-        self.with(|watching| watching.look(view, tape, beats, time));
+        self.0.lock().look(view, tape, beats, time);
     }
 
     fn interrupted(&self, time: Millis) {
-        self.with(|watching| {
-            watching.walls.reset();
-            watching.icebergs.reset();
-            // Trade ids may restart, and earlier trades say nothing about later views.
-            watching.last_trade = 0;
-            watching.last_look = time;
-            watching.now = Err(UNWATCHED);
-            watching.beats = Beats::default();
-            watching.history.interrupted(time);
-        });
+        let mut watching = self.0.lock();
+        watching.walls.reset();
+        watching.icebergs.reset();
+        // Trade ids may restart, and earlier trades say nothing about later views.
+        watching.last_trade = 0;
+        watching.last_look = time;
+        watching.now = Err(UNWATCHED);
+        watching.beats = Beats::default();
+        watching.history.interrupted(time);
     }
 }
 
 impl Watch {
-    fn with<T>(&self, look: impl FnOnce(&mut Watching) -> T) -> T {
-        look(&mut self.inner.lock())
-    }
-
     /// The walls of the last observation.
     pub fn walls(&self) -> Walls {
-        self.with(|watching| watching.walls.walls())
+        self.0.lock().walls.walls()
     }
 
     /// The same in a newer book, without recording it as an observation.
     pub fn walls_in(&self, view: &BookView, tape: &Tape, time: Millis) -> Walls {
-        let (mut walls, trades) = self.with(|watching| (watching.walls.clone(), watching.trades_since(tape)));
+        let watching = self.0.lock();
+        let (mut walls, trades) = (watching.walls.clone(), watching.trades_since(tape));
+        drop(watching);
         walls.observe(&view.depth, &trades, time);
         walls.walls()
     }
 
     /// Spread and imbalance of the last minutes, oldest first, with gaps where the book was not exact.
     pub fn history(&self) -> Vec<Sample> {
-        self.with(|watching| watching.history.samples())
+        self.0.lock().history.samples()
     }
 
     /// The book's anomalies, with the `more` checks of the caller.
     pub fn anomalies(&self, now: Millis, more: Vec<Check>) -> Anomalies {
-        self.with(|watching| {
-            let beats = watching.beats;
-            let (hints, walls) = (watching.icebergs.hints(), watching.walls.walls());
-            let quote_rate = match beats.seconds {
-                SAMPLE_SECS.. => quote_rate(beats.updates, beats.trades, &watching.quote_rate),
-                _ => Check::not_made(AnomalyKind::QuoteRate, UNWATCHED),
-            };
-            let stress = match &watching.now {
-                Ok((spread, band)) => liquidity_stress(band, *spread, &watching.depth, &watching.spread),
-                Err(reason) => Check::not_made(AnomalyKind::LiquidityStress, reason.clone()),
-            };
-            let since = now - NEWS_MS;
-            let mut checks = vec![
-                quote_rate.over(format!("the last {SAMPLE_SECS} s")),
-                stress.over("the last second"),
-                iceberg_check(&hints).over(format!("the last {} s at most", icebergs::WINDOW_MS / 1_000)),
-                vanished_check(&walls, since).over(news(walls.watched_ms)),
-            ];
-            checks.extend(more);
-            Anomalies {
-                icebergs: hints.hints.into_iter().take(MOST_LISTED).collect(),
-                vanished_untraded: walls.vanished_since(since).cloned().collect(),
-                ..Anomalies::from(checks)
-            }
-        })
+        let watching = self.0.lock();
+        let (beats, walls) = (watching.beats, watching.walls.walls());
+        let quote_rate = match beats.seconds {
+            SAMPLE_SECS.. => quote_rate(beats.updates, beats.trades, &watching.quote_rate),
+            _ => Check::not_made(AnomalyKind::QuoteRate, UNWATCHED),
+        };
+        let stress = match &watching.now {
+            Ok((spread, band)) => liquidity_stress(band, *spread, &watching.depth, &watching.spread),
+            Err(reason) => Check::not_made(AnomalyKind::LiquidityStress, reason.clone()),
+        };
+        let since = now - NEWS_MS;
+        let mut checks = vec![
+            quote_rate.over(format!("the last {SAMPLE_SECS} s")),
+            stress.over("the last second"),
+            iceberg_check(&watching.icebergs).over(format!("the last {} s at most", icebergs::WINDOW_MS / 1_000)),
+            vanished_check(&walls, since).over(news(walls.watched_ms)),
+        ];
+        checks.extend(more);
+        Anomalies {
+            icebergs: watching.icebergs.hints().into_iter().take(MOST_LISTED).collect(),
+            vanished_untraded: walls.vanished_since(since).cloned().collect(),
+            ..Anomalies::from(checks)
+        }
     }
 }
 

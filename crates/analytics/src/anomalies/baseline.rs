@@ -5,11 +5,11 @@ use std::collections::VecDeque;
 use crate::figure::{Unavailable, quantile};
 
 /// The fewest samples of a baseline.
-pub const MIN_BASELINE: usize = 30;
+pub(super) const MIN_BASELINE: usize = 30;
 
 /// The last values of one figure of one symbol.
 #[derive(Debug, Clone)]
-pub struct Baseline {
+pub(crate) struct Baseline {
     values: VecDeque<f64>,
     most: usize,
 }
@@ -33,10 +33,6 @@ impl Baseline {
 
     pub fn len(&self) -> usize {
         self.values.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
     }
 
     /// The value below which `share` of the values lie; `None` while there are too few.

@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::figure::{BookSide, Severity, Standing, Unavailable, bps, quotient, rounded};
+use crate::figure::{BookSide, Severity, Standing, Unavailable, bps, ratio, rounded, twice_median};
 use crate::quotes::Touch;
 use tribune_binance::book::{Depth, Level, Order, Side};
 use tribune_binance::model::{Millis, Trade};
@@ -182,7 +182,8 @@ impl WallTracker {
         let levels: Vec<Level> = side.known(reach).take(rules.levels).collect();
         let watched = &mut self.sides[which as usize];
         watched.levels = levels.len();
-        watched.twice_median = twice_median(&levels);
+        let sizes = levels.iter().map(|level| level.quantity);
+        watched.twice_median = (levels.len() >= MIN_LEVELS).then(|| twice_median(sizes.collect())).flatten();
         let mut before = std::mem::take(&mut watched.large);
         let Some(twice_median) = watched.twice_median else { return };
         for level in levels.iter().filter(|level| rules.is_large(level, twice_median) == Some(true)) {
@@ -256,10 +257,7 @@ impl WallTracker {
     fn of_side(&self, watched: &Watched, side: BookSide, now: Millis, mid: Decimal) -> Vec<Wall> {
         let standing = watched.large.iter().filter(|(_, large)| self.rules.persisted(large, now));
         let result = standing.filter_map(|(&price, large)| {
-            let times = watched
-                .twice_median
-                .and_then(|twice| quotient(large.quantity.units().checked_mul(2)?, twice))
-                .and_then(rounded);
+            let times = watched.twice_median.and_then(|twice| ratio(large.quantity.units().checked_mul(2)?, twice));
             Some(Wall {
                 side,
                 price,
@@ -277,15 +275,6 @@ impl WallTracker {
         walls.truncate(MOST_LISTED);
         walls
     }
-}
-
-fn twice_median(levels: &[Level]) -> Option<i128> {
-    if levels.len() < MIN_LEVELS {
-        return None;
-    }
-    let mut sizes: Vec<_> = levels.iter().map(|level| level.quantity.units()).collect();
-    sizes.sort_unstable();
-    sizes[sizes.len() / 2].checked_add(sizes[(sizes.len() - 1) / 2])
 }
 
 #[cfg(test)]

@@ -102,7 +102,7 @@ pub async fn load(market: &Market, symbol: &str, hours: u32, tick_size: Option<P
         candles_of: past.interval.as_str(),
         candles: past.used().count(),
         amihud: amihud(market.closed(&past.candles), past.interval).into(),
-        coverage_note: past.shortfall(profile.coverage),
+        coverage_note: past.shortfall(profile.covered.coverage),
         volume_by_row_listed: rows.0.len(),
         volume_by_row: rows,
         profile,

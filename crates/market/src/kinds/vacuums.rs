@@ -33,7 +33,7 @@ pub async fn load(market: &Market, symbol: &str, hours: u32) -> Result<Answer> {
         window_end_ms: past.window.end_ms,
         candles_of: past.interval.as_str(),
         candles: past.used().count(),
-        coverage_note: past.shortfall(found.coverage),
+        coverage_note: past.shortfall(found.covered.coverage),
         found,
     };
     let kind = Kind::Analytics(AnalyticsKind::LiquidityVacuums);

@@ -133,8 +133,8 @@ fn health(observed: &Observation<'_>, anomalies: &Anomalies) -> Outcome<Health> 
         quote_volume_24h: observed.inputs.day.map(|day| day.quote_volume),
         flow: flow.as_ref().map_err(Clone::clone),
         flow_secs: FLOW_SECS,
-        anomalies: Some(anomalies),
-        age_ms: Some(observed.age_ms()),
+        anomalies,
+        age_ms: observed.age_ms(),
     });
     let parts = &score.components;
     let missing = parts.iter().filter(|part| part.score.is_none()).count();
