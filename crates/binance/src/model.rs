@@ -20,13 +20,6 @@ pub enum Aggressor {
     Seller,
 }
 
-impl Aggressor {
-    /// The side that did not make the price took it.
-    pub const fn against(is_buyer_maker: bool) -> Self {
-        if is_buyer_maker { Self::Seller } else { Self::Buyer }
-    }
-}
-
 /// One trade, or several of one order at one price (an aggregate).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trade {

@@ -19,16 +19,8 @@ pub struct Depth {
 
 impl Depth {
     /// Of listed levels, best first: nothing is known beyond them.
-    pub fn listed(
-        bids: impl DoubleEndedIterator<Item = Level> + Clone,
-        asks: impl DoubleEndedIterator<Item = Level> + Clone,
-    ) -> Self {
-        Self {
-            bid_reach: bids.clone().last().map(|level| level.price),
-            ask_reach: asks.clone().last().map(|level| level.price),
-            bids: bids.rev().collect(),
-            asks: asks.rev().collect(),
-        }
+    pub fn listed(bids: Vec<Level>, asks: Vec<Level>) -> Self {
+        Self::from(Snapshot { last_update_id: 0, bids, asks, limit: 0 })
     }
 
     /// Whether bid and ask meet or overlap: such a book is wrong.

@@ -97,13 +97,6 @@ impl<O: Observer> Feed<O> {
         })
     }
 
-    /// A feed that is connected. Must be called within a runtime.
-    pub fn start(settings: Settings, rest: Rest, clock: Arc<dyn Clock>) -> Arc<Self> {
-        let feed = Self::new(settings, rest, clock);
-        feed.connect();
-        feed
-    }
-
     /// Opens the first connection; a second call does nothing. Must be called within a runtime.
     pub fn connect(self: &Arc<Self>) {
         let Some((rest, wanted)) = self.unstarted.lock().take() else { return };

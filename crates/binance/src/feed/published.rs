@@ -128,9 +128,7 @@ impl<O: Observer> Published<O> {
     /// The state and the book that belongs to it. While a book is warming or resyncing there is none.
     pub fn read(&self) -> (Arc<Status>, Option<Arc<BookView>>) {
         let current = self.current.load();
-        let has_book = matches!(current.status.state, BookState::Live | BookState::Stale);
-        let view = current.view.clone().filter(|_| has_book);
-        (current.status.clone(), view)
+        (current.status.clone(), current.view.clone())
     }
 
     /// The book, if it is exact and current.

@@ -66,68 +66,56 @@ impl Pulse {
         now.saturating_duration_since(self.start).as_secs()
     }
 
-    fn with<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
-        change(&mut self.inner.lock())
-    }
-
     /// The stream was interrupted: counting starts over.
     pub fn interrupted(&self, now: Instant) {
-        let since = self.second(now) + 1;
-        self.with(|inner| {
-            *inner = Inner { since, ..Inner::default() };
-        });
+        *self.inner.lock() = Inner { since: self.second(now) + 1, ..Inner::default() };
     }
 
     pub fn update(&self, now: Instant) {
-        let number = self.second(now);
-        self.with(|inner| inner.at(number, now).updates += 1);
+        self.inner.lock().at(self.second(now), now).updates += 1;
     }
 
     pub fn trade(&self, now: Instant) {
-        let number = self.second(now);
-        self.with(|inner| inner.at(number, now).trades += 1);
+        self.inner.lock().at(self.second(now), now).trades += 1;
     }
 
     pub fn quote(&self, now: Instant, quote: BestQuote) {
         let number = self.second(now);
-        self.with(|inner| {
-            let before = inner.quote.replace(quote);
-            if before.is_some_and(|before| before.update_id >= quote.update_id) {
-                inner.quote = before;
-                return;
-            }
-            inner.quoted_since.get_or_insert(number + 1);
-            let pressure = before.and_then(|before| step(&before, &quote));
-            let second = inner.at(number, now);
-            second.quotes += 1;
-            second.ofi = second.ofi.saturating_add(pressure.map_or(0, Quantity::units));
-        });
+        let mut inner = self.inner.lock();
+        let before = inner.quote;
+        if before.is_some_and(|before| before.update_id >= quote.update_id) {
+            return;
+        }
+        inner.quote = Some(quote);
+        inner.quoted_since.get_or_insert(number + 1);
+        let pressure = before.and_then(|before| step(&before, &quote));
+        let second = inner.at(number, now);
+        second.quotes += 1;
+        second.ofi = second.ofi.saturating_add(pressure.map_or(0, Quantity::units));
     }
 
     /// The `window` whole seconds before `end`, without the one that is running then, as far as they were observed.
     /// `heard` is when the symbol's connection last delivered a message: the time after it is not observed.
     pub fn beats(&self, end: Instant, heard: Instant, window: u64) -> Beats {
-        let last = self.second(end);
-        self.with(|inner| {
-            let heard = inner.heard.map_or(heard, |own| own.max(heard));
-            let until = self.second(heard.min(end));
-            let from = last.saturating_sub(window).max(inner.since);
-            let quoted = inner.quoted_since.map_or(until, |since| from.max(since));
-            let mut beats = Beats {
-                seconds: until.saturating_sub(from),
-                quoted_seconds: until.saturating_sub(quoted),
-                ..Beats::default()
-            };
-            for second in inner.seconds.iter().filter(|second| (from..until).contains(&second.number)) {
-                beats.updates += u64::from(second.updates);
-                beats.trades += u64::from(second.trades);
-                if second.number >= quoted {
-                    beats.quotes += u64::from(second.quotes);
-                    beats.ofi_units = beats.ofi_units.saturating_add(second.ofi);
-                }
+        let inner = self.inner.lock();
+        let heard = inner.heard.map_or(heard, |own| own.max(heard));
+        let until = self.second(heard.min(end));
+        let from = self.second(end).saturating_sub(window).max(inner.since);
+        let quoted = inner.quoted_since.map_or(until, |since| from.max(since));
+        let mut beats = Beats {
+            seconds: until.saturating_sub(from),
+            quoted_seconds: until.saturating_sub(quoted),
+            ..Beats::default()
+        };
+        for second in inner.seconds.iter().filter(|second| (from..until).contains(&second.number)) {
+            beats.updates += u64::from(second.updates);
+            beats.trades += u64::from(second.trades);
+            if second.number >= quoted {
+                beats.quotes += u64::from(second.quotes);
+                beats.ofi_units = beats.ofi_units.saturating_add(second.ofi);
             }
-            beats
-        })
+        }
+        beats
     }
 }
 

@@ -35,6 +35,8 @@ const LATE_FOR: Duration = Duration::from_secs(6);
 const BETWEEN_COMPARISONS: Duration = Duration::from_millis(500);
 /// How often a connection is replaced because one symbol's streams stay silent on it.
 const RENEW_EVERY: Duration = Duration::from_secs(600);
+/// Levels a side that a book keeps.
+const MAX_LEVELS: usize = 6_000;
 /// Messages read in one go before anything else is done.
 const BURST: usize = 64;
 
@@ -125,7 +127,7 @@ impl<O: Observer> Shard<O> {
         let now = self.now();
         match command {
             Command::Track(published) => {
-                let tracked = Tracked::new(published.clone(), self.settings.max_levels, now.monotonic);
+                let tracked = Tracked::new(published.clone(), MAX_LEVELS, now.monotonic);
                 for socket in [&mut self.socket, &mut self.successor].into_iter().flatten() {
                     socket.subscriptions.subscribe(&published.symbol);
                 }

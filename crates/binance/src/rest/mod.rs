@@ -22,7 +22,7 @@ mod signed;
 #[cfg(test)]
 mod tests;
 
-pub use answers::{Aggregates, AvgPrice, ExchangeInfo, Ticker, TickerQuote};
+pub use answers::{Aggregates, AvgPrice, ExchangeInfo, Ticker};
 pub use client::{KlinesQuery, Rest, Settings};
 pub use coalesce::Shared;
 pub use endpoint::Endpoint;
