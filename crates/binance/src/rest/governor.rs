@@ -263,28 +263,28 @@ impl State {
 
     /// How long until the weight fits into the share of all requests, and into that of its priority.
     fn until_room(&self, weight: u32, priority: Priority, now: Instant) -> Duration {
-        let own_weight = |grant: &Grant| match (priority, grant.priority) {
-            (Priority::Page, Priority::Page) => u64::from(grant.weight),
-            _ => 0,
-        };
-        let mut used: u64 = self.grants.iter().map(|grant| u64::from(grant.weight)).sum();
-        let mut own: u64 = self.grants.iter().map(own_weight).sum();
-        let fits = |used: u64, share: u32| used + u64::from(weight) <= u64::from(self.percent(share));
-        let has_room = |used, own| fits(used, priority.share()) && fits(own, priority.own_share());
-        if has_room(used, own) {
+        let among_all = self.until_fits(weight, priority.share(), now, |_| true);
+        let own = |grant: &Grant| priority == Priority::Page && grant.priority == Priority::Page;
+        among_all.max(self.until_fits(weight, priority.own_share(), now, own))
+    }
+
+    /// How long until the weight and that of these requests are within a share.
+    fn until_fits(&self, weight: u32, share: u32, now: Instant, counts: impl Fn(&Grant) -> bool) -> Duration {
+        let mut counted: Vec<&Grant> = self.grants.iter().filter(|grant| counts(grant)).collect();
+        let mut used: u64 = counted.iter().map(|grant| u64::from(grant.weight)).sum();
+        let fits = |used: u64| used + u64::from(weight) <= u64::from(self.percent(share));
+        if fits(used) {
             return Duration::ZERO;
         }
-        let mut answered: Vec<(Instant, &Grant)> =
-            self.grants.iter().filter_map(|grant| Some((grant.answered?, grant))).collect();
-        answered.sort_by_key(|(at, _)| *at);
-        for (at, grant) in answered {
+        counted.sort_by_key(|grant| grant.answered);
+        for grant in counted {
+            // What is under way frees nothing before it is answered.
+            let Some(at) = grant.answered else { continue };
             used -= u64::from(grant.weight);
-            own -= own_weight(grant);
-            if has_room(used, own) {
+            if fits(used) {
                 return (at + MINUTE).saturating_duration_since(now);
             }
         }
-        // The requests under way must be answered first.
         MINUTE
     }
 }
