@@ -85,8 +85,8 @@ pub fn cost(depth: &Depth, side: Action, size: Size) -> Result<Cost, Unavailable
         return Err(Unavailable::NothingAsked);
     }
     let (walk, complete) = match side {
-        Action::Buy => Walk::over(&depth.asks, depth.ask_reach, size)?,
-        Action::Sell => Walk::over(&depth.bids, depth.bid_reach, size)?,
+        Action::Buy => Walk::over(&depth.asks, size)?,
+        Action::Sell => Walk::over(&depth.bids, size)?,
     };
     walk.result(mid, side, complete)
 }
@@ -104,7 +104,7 @@ struct Walk {
 
 impl Walk {
     /// The walk, and whether all levels that it needs are known.
-    fn over<O: Order>(levels: &Side<O>, reach: Option<Price>, size: Size) -> Result<(Self, bool), Unavailable> {
+    fn over<O: Order>(side: &Side<O>, size: Size) -> Result<(Self, bool), Unavailable> {
         let mut walk = Self {
             left: size,
             base: Quantity::ZERO,
@@ -113,13 +113,13 @@ impl Walk {
             worst: Price::default(),
             levels: 0,
         };
-        for level in levels.iter().take_while(|level| level.price.units() > 0) {
+        for level in side.iter().take_while(|level| level.price.units() > 0) {
             if walk.is_filled() {
                 break;
             }
             walk.take(level).ok_or(Unavailable::TooLarge)?;
         }
-        let complete = reach.is_none_or(|reach| walk.is_filled() && O::better(walk.worst, reach).is_ge());
+        let complete = side.reach.is_none_or(|reach| walk.is_filled() && O::better(walk.worst, reach).is_ge());
         Ok((walk, complete))
     }
 
@@ -219,7 +219,7 @@ impl Walk {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tribune_binance::testing::{books, depth, money, price, quantity};
+    use tribune_binance::testing::{books, depth, known_to, money, price, quantity};
 
     fn book() -> Depth {
         depth(&[("99", "1"), ("98", "2")], &[("101", "1"), ("102", "2")])
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn unknown_levels_make_it_incomplete() {
-        let partly = Depth { ask_reach: Some(price("101")), ..book() };
+        let partly = known_to(book(), None, Some("101"));
         let of = |size| cost(&partly, Action::Buy, Size::Base(quantity(size))).expect("cost").complete;
         assert!(of("1") && !of("1.00000001"));
     }
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn fill_beyond_known_levels_is_unknown() {
         // All levels that came are within the reach, and there may be more beyond it.
-        let cut = Depth { ask_reach: Some(price("102")), bid_reach: Some(price("98")), ..book() };
+        let cut = known_to(book(), Some("98"), Some("102"));
         for (side, held) in [(Action::Buy, "305"), (Action::Sell, "295")] {
             let of = |size| cost(&cut, side, Size::Quote(money(size))).expect("cost");
             assert!(of(held).filled && of(held).complete && of(held).reason.is_none());
@@ -281,7 +281,7 @@ mod tests {
             assert!(beyond.note.contains("at least"), "{}", beyond.note);
         }
         // Of the other side all is known, which says nothing of this one.
-        let one = Depth { ask_reach: None, ..cut };
+        let one = known_to(cut, Some("98"), None);
         assert!(cost(&one, Action::Buy, Size::Quote(money("400"))).expect("cost").complete);
         assert!(!cost(&one, Action::Sell, Size::Quote(money("400"))).expect("cost").complete);
     }

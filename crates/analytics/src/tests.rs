@@ -31,11 +31,10 @@ fn levels() -> impl Strategy<Value = Vec<Level>> {
 
 fn book() -> impl Strategy<Value = Depth> {
     let reach = || proptest::option::of(price());
-    (levels(), levels(), reach(), reach()).prop_map(|(bids, asks, bid_reach, ask_reach)| Depth {
-        bids: bids.into_iter().collect(),
-        asks: asks.into_iter().collect(),
-        bid_reach,
-        ask_reach,
+    (levels(), levels(), reach(), reach()).prop_map(|(bids, asks, bid_reach, ask_reach)| {
+        let mut book = Depth { bids: bids.into_iter().collect(), asks: asks.into_iter().collect() };
+        (book.bids.reach, book.asks.reach) = (bid_reach, ask_reach);
+        book
     })
 }
 

@@ -196,8 +196,7 @@ mod tests {
     /// Twenty levels a side, and an ask of 500 at 102 that is a wall.
     fn look(watch: &Watch, tape: &Tape, has_wall: bool, time: Millis) {
         let of = |price: i64| Level { price: Price::from_units(price * 100_000_000), quantity: quantity("1") };
-        let mut depth =
-            Depth { bids: (80..100).map(of).collect(), asks: (103..123).map(of).collect(), ..Depth::default() };
+        let mut depth = Depth { bids: (80..100).map(of).collect(), asks: (103..123).map(of).collect() };
         depth.asks.set(Level { price: price("102"), quantity: quantity(if has_wall { "500" } else { "0" }) });
         let view = BookView {
             symbol: "BTCUSDT".into(),

@@ -97,8 +97,9 @@ impl FromStr for Interval {
 }
 
 /// Whether a symbol can be traded now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SymbolStatus {
+    #[default]
     Trading,
     /// Halted for now.
     Halted,
@@ -107,7 +108,7 @@ pub enum SymbolStatus {
 }
 
 /// One symbol of exchangeInfo.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Symbol {
     pub name: Arc<str>,
     pub base: Arc<str>,
@@ -132,15 +133,8 @@ impl Symbol {
             name: name.into(),
             base: base.into(),
             quote: quote.into(),
-            status: SymbolStatus::Trading,
             status_text: "TRADING".into(),
-            tick_size: None,
-            step_size: None,
-            min_quantity: None,
-            max_quantity: None,
-            min_notional: None,
-            max_notional: None,
-            unread_rule: None,
+            ..Self::default()
         }
     }
 }

@@ -25,7 +25,13 @@ pub fn level(at: &(&str, &str)) -> Level {
 
 /// A book of which everything is known.
 pub fn depth(bids: &[(&str, &str)], asks: &[(&str, &str)]) -> Depth {
-    Depth { bids: bids.iter().map(level).collect(), asks: asks.iter().map(level).collect(), ..Depth::default() }
+    Depth { bids: bids.iter().map(level).collect(), asks: asks.iter().map(level).collect() }
+}
+
+/// The same book, known only down and up to these prices.
+pub fn known_to(mut depth: Depth, bid: Option<&str>, ask: Option<&str>) -> Depth {
+    (depth.bids.reach, depth.asks.reach) = (bid.map(price), ask.map(price));
+    depth
 }
 
 /// One trade with its own id.
@@ -62,7 +68,6 @@ pub fn books() -> impl Strategy<Value = Depth> {
         Depth {
             bids: bids.into_iter().map(|(down, q)| level(middle - down, q)).collect(),
             asks: asks.into_iter().map(|(up, q)| level(middle + gap + up, q)).collect(),
-            ..Depth::default()
         }
     })
 }

@@ -1,8 +1,7 @@
 use super::*;
 use crate::depth::band;
 use proptest::prelude::*;
-use tribune_binance::book::Depth;
-use tribune_binance::testing::{books, depth, minute, price};
+use tribune_binance::testing::{books, depth, known_to, minute};
 
 fn past(values: impl IntoIterator<Item = f64>) -> Baseline {
     let mut past = Baseline::new(100);
@@ -45,7 +44,7 @@ fn stress_needs_both_depth_and_spread() {
     let result = of("2.5", 10.0);
     assert_eq!(result.value, Some(4.0));
     assert_eq!((result.found, result.severity), (Some(true), Some(Severity::Medium)));
-    let partly = Depth { ask_reach: Some(price("100.06")), ..book("2.5") };
+    let partly = known_to(book("2.5"), None, Some("100.06"));
     let unknown = liquidity_stress(&band(&partly, 25).expect("band"), 10.0, &usual, &spread);
     assert_eq!((unknown.found, unknown.reason), (None, Some(Unavailable::BeyondReach)));
     assert!(!result.note.contains("imminent"));

@@ -71,7 +71,7 @@ fn unknown_markets_are_left_out_and_counted() {
 #[test]
 fn depth_beyond_known_levels_is_a_lower_bound() {
     let mut partly = book(&[("99.95", "3")], &[("100.05", "1")]);
-    partly.ask_reach = partly.asks.best().map(|best| best.price);
+    partly.asks.reach = partly.asks.best().map(|best| best.price);
     let band = band(&partly, BAND_BPS).expect("band");
     let result = health(&HealthInputs {
         spread_bps: Ok(10.0),

@@ -183,6 +183,9 @@ fn range(lows: impl Iterator<Item = Price>, highs: impl Iterator<Item = Price>) 
     let (Some(low), Some(high)) = (lows.min(), highs.max()) else {
         return Err(Unavailable::NoTrades);
     };
+    if low.units() < 0 {
+        return Err(Unavailable::BadPrice);
+    }
     Ok((low.units(), high.units()))
 }
 

@@ -173,13 +173,13 @@ impl WallTracker {
         self.last = Some((time, touch.mid()));
         trades.iter().for_each(|trade| self.count(trade));
         self.settle(time);
-        self.watch(BookSide::Bid, &depth.bids, depth.bid_reach, time);
-        self.watch(BookSide::Ask, &depth.asks, depth.ask_reach, time);
+        self.watch(BookSide::Bid, &depth.bids, time);
+        self.watch(BookSide::Ask, &depth.asks, time);
     }
 
-    fn watch<O: Order>(&mut self, which: BookSide, side: &Side<O>, reach: Option<Price>, time: Millis) {
+    fn watch<O: Order>(&mut self, which: BookSide, side: &Side<O>, time: Millis) {
         let rules = self.rules;
-        let levels: Vec<Level> = side.known(reach).take(rules.levels).collect();
+        let levels: Vec<Level> = side.known().take(rules.levels).collect();
         let watched = &mut self.sides[which as usize];
         watched.levels = levels.len();
         let sizes = levels.iter().map(|level| level.quantity);
@@ -193,7 +193,7 @@ impl WallTracker {
             watched.large.insert(level.price, large);
         }
         // A smaller level is not gone, and a level beyond the watched range is not known to be.
-        let is_whole = levels.len() == side.len() && reach.is_none();
+        let is_whole = levels.len() == side.len() && side.reach.is_none();
         let is_seen = |price| is_whole || levels.last().is_some_and(|worst| O::better(price, worst.price).is_ge());
         let lost = before.into_iter().filter(|(_, large)| rules.persisted(large, time));
         let gone = lost.filter(|(price, _)| side.lookup(*price).is_none() && is_seen(*price));

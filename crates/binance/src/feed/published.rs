@@ -43,16 +43,6 @@ impl BookState {
             Self::Resyncing => "resyncing",
         }
     }
-
-    /// Why a book in this state is not live, unless a reason is known.
-    pub const fn usual_reason(self) -> &'static str {
-        match self {
-            Self::Live => "it has just become live",
-            Self::Warming => "waiting for its first snapshot",
-            Self::Stale => "its updates have stopped",
-            Self::Resyncing => "waiting for its next snapshot",
-        }
-    }
 }
 
 /// The state, and the book in that state.
@@ -62,10 +52,10 @@ struct Current {
     view: Option<Arc<BookView>>,
 }
 
-/// A state, since when, and why.
 #[derive(Debug, Clone)]
 pub struct Status {
     pub state: BookState,
+    /// Why it is not live.
     pub reason: Option<String>,
     pub since: Moment,
 }
@@ -111,7 +101,11 @@ impl<O: Observer> Published<O> {
             confirmed: AtomicU64::new(0),
             symbol,
             current: ArcSwap::from_pointee(Current {
-                status: Arc::new(Status { state: BookState::Warming, reason: None, since: now }),
+                status: Arc::new(Status {
+                    state: BookState::Warming,
+                    reason: Some("waiting for its first snapshot".to_owned()),
+                    since: now,
+                }),
                 view: None,
             }),
             tape: Tape::new(KEEP_TRADES),

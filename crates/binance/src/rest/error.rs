@@ -80,9 +80,6 @@ pub enum RestError {
     #[error("the exchange's answer to {endpoint} is not as documented: {wrong}; try again in a moment")]
     Shape { endpoint: &'static str, wrong: Wrong },
 
-    #[error("the exchange's answer to {endpoint} has more than {most} bytes and was not read; ask for less")]
-    TooLarge { endpoint: &'static str, most: usize },
-
     #[error("too many different requests are under way; try again in a moment")]
     Crowded,
 
@@ -138,7 +135,6 @@ impl RestError {
             Self::Server { .. }
             | Self::NotRecorded(_)
             | Self::Shape { .. }
-            | Self::TooLarge { .. }
             | Self::Abandoned
             | Self::Timeout
             | Self::BrokenOff
@@ -163,7 +159,7 @@ impl RestError {
             Self::Unreachable(_) | Self::BrokenOff => "unreachable",
             Self::Refused { .. } => "refused",
             Self::NoTime(error) => error.outcome(),
-            Self::Shape { .. } | Self::TooLarge { .. } => "garbled",
+            Self::Shape { .. } => "garbled",
             Self::Crowded => "crowded",
             Self::Abandoned => "abandoned",
         }

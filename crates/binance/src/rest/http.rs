@@ -13,6 +13,7 @@ use tribune_clock::Clock;
 
 use super::client::Settings;
 use super::coalesce::Coalescer;
+use super::decode::Wrong;
 use super::error::RestError;
 use super::governor::{Governor, Permit, Priority};
 use super::request::Request;
@@ -230,7 +231,10 @@ impl Inner {
 
     async fn bounded(&self, mut response: Response, request: &Request) -> Result<Vec<u8>, RestError> {
         let most = if request.is_bulk { MAX_BULK_BYTES } else { MAX_SMALL_BYTES };
-        let too_large = || RestError::TooLarge { endpoint: request.endpoint.as_str(), most };
+        let too_large = || {
+            let wrong = Wrong::new("", &format!("has more than {most} bytes"));
+            RestError::Shape { endpoint: request.endpoint.as_str(), wrong }
+        };
         let announced = usize::try_from(response.content_length().unwrap_or(0)).unwrap_or(usize::MAX);
         if announced > most {
             return Err(too_large());

@@ -55,7 +55,7 @@ fn walls(market: &Market, symbol: &Symbol, book: &BookReading) -> KnownWalls {
         let walls = tracked.watch.walls_in(&book.view, &tracked.tape, market.exchange_now());
         return KnownWalls::Watched(Box::new(walls));
     }
-    let why = book.reason.as_deref().unwrap_or(book.state.usual_reason());
+    let why = book.reason.as_deref().unwrap_or("it has just become live");
     let state = book.state.as_str();
     missing(format!("walls need a live book, and this one is {state}: {why}"))
 }

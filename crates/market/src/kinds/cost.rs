@@ -63,8 +63,8 @@ pub async fn load(market: &Market, symbol: &str, side: Action, size: Size) -> Re
 /// Whether a deeper snapshot may show more levels of this side.
 fn has_more(depth: &Depth, side: Action) -> bool {
     let (known, reach) = match side {
-        Action::Buy => (depth.asks.len(), depth.ask_reach),
-        Action::Sell => (depth.bids.len(), depth.bid_reach),
+        Action::Buy => (depth.asks.len(), depth.asks.reach),
+        Action::Sell => (depth.bids.len(), depth.bids.reach),
     };
     reach.is_some() && known < DEEPEST as usize
 }

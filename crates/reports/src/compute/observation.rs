@@ -73,7 +73,7 @@ impl<'a> Observation<'a> {
     /// Why the book is not live.
     pub fn trouble(&self) -> Option<String> {
         let state = self.book_status.state;
-        let why = self.book_status.reason.as_deref().unwrap_or(state.usual_reason());
+        let why = self.book_status.reason.as_deref().unwrap_or("no reason is known");
         (state != BookState::Live).then(|| format!("the book is {}: {why}", state.as_str()))
     }
 

@@ -67,7 +67,7 @@ fn at_most_twenty_levels_are_listed_and_summed() {
     }
     let mut book = depth(&texts(&bids), &texts(&asks));
     // Of the asks only the best twelve are known to be without a gap.
-    book.ask_reach = Some(price("512"));
+    book.asks.reach = Some(price("512"));
     scene.show(book, 0);
     let depth = scene.report(0).depth.expect("depth");
     assert_eq!((depth.bids.len(), depth.asks.len()), (20, 12));
