@@ -90,7 +90,7 @@ impl TradingAccount {
     /// Looks an order up. If its outcome was unknown, the journal now records it.
     pub(super) async fn find(&self, symbol: &str, order: OrderName, cx: &CallContext) -> Result<Stamped<OrderState>> {
         let (parameter, value) = order.parameter();
-        let request = Request::new(Endpoint::Order).symbol(symbol).map_err(exchange_error)?;
+        let request = Request::new(Endpoint::ORDER).symbol(symbol).map_err(exchange_error)?;
         let request = request.with(parameter, &value);
         let found = self.rest.signed(&self.signer, Method::GET, request, answers::order).await;
         let (event, names) = match &found {
@@ -154,7 +154,7 @@ impl TradingAccount {
     /// Refuses orders while the operator's file is there, or if the key can withdraw. Returns a note for previews.
     pub(super) async fn check_permission(&self) -> Result<Option<&'static str>> {
         self.check_stop().await?;
-        let request = Request::new(Endpoint::ApiRestrictions);
+        let request = Request::new(Endpoint::API_RESTRICTIONS);
         let restrictions = self.rest.signed(&self.signer, Method::GET, request, answers::restrictions).await;
         match restrictions {
             Ok(answer) if answer.value.enable_withdrawals => refuse(

@@ -97,7 +97,7 @@ mod tests {
     const SECRET: &str = "NhqPtmdSJYdKjVHjA7PZj4Mge3R5YNiP1e3UZjInClVN65XAbvqqM6A7H5fATj0j";
 
     fn order() -> Request {
-        Request::new(Endpoint::Order)
+        Request::new(Endpoint::ORDER)
             .symbol("LTCBTC")
             .expect("symbol")
             .with("side", "BUY")

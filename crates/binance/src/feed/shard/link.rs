@@ -28,10 +28,7 @@ impl<O: Observer> Shard<O> {
             self.successor = None;
             self.back_off(now.monotonic);
         }
-        self.keep_connected(now.monotonic);
-    }
-
-    fn keep_connected(&mut self, now: Instant) {
+        let now = now.monotonic;
         let is_needed = !self.symbols.is_empty() || self.board.is_some();
         if !is_needed {
             (self.socket, self.successor, self.connecting) = (None, None, None);
