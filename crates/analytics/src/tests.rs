@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::figure::{Standing, Window};
 use super::icebergs::IcebergTracker;
 use super::profile::{Histogram, RowWidth, volume_profile};
-use super::walls::{WallRules, WallTracker};
+use super::walls::WallTracker;
 use super::{anomalies, cost, depth, flow, impact, quotes, vacuums, volatility};
 use tribune_binance::book::{Depth, Level};
 use tribune_binance::model::{Aggressor, Candle, Interval, Trade};
@@ -91,7 +91,7 @@ proptest! {
 
     #[test]
     fn trades_and_views(views in vec((book(), trades(), time()), 0..6), window in (time(), time())) {
-        let mut walls = WallTracker::new(WallRules::with_floor(Notional::ZERO));
+        let mut walls = WallTracker::default();
         let mut icebergs = IcebergTracker::default();
         let window = Window { start_ms: window.0, end_ms: window.1 };
         for (book, trades, time) in &views {

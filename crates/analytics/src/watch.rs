@@ -11,15 +11,13 @@ use crate::health::BAND_BPS;
 use crate::history::{History, Sample};
 use crate::icebergs::{self, IcebergTracker};
 use crate::quotes::Touch;
-use crate::walls::{WallRules, WallTracker, Walls};
+use crate::walls::{WallTracker, Walls};
 use rust_decimal::prelude::ToPrimitive;
 use tribune_binance::feed::{Beats, BookView, OBSERVED_SECS, Observer};
 use tribune_binance::model::{Millis, Trade};
 use tribune_binance::number::Notional;
 use tribune_binance::tape::Tape;
 
-/// An hour of samples, one every ten seconds.
-const SAMPLES: usize = 360;
 const SAMPLE_SECS: u64 = OBSERVED_SECS;
 /// Vanished levels are listed for this long.
 const NEWS_MS: Millis = 5 * 60 * 1000;
@@ -30,10 +28,10 @@ const UNWATCHED: Unavailable = Unavailable::TooShort { need_secs: SAMPLE_SECS as
 /// A wall is worth at least this part of a day's turnover.
 const FLOOR_PART_OF_DAY: i128 = 20_000;
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Watch(Mutex<Watching>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Watching {
     walls: WallTracker,
     icebergs: IcebergTracker,
@@ -43,29 +41,13 @@ struct Watching {
     quote_rate: Baseline,
     depth: Baseline,
     spread: Baseline,
-    /// Spread in basis points and the band near the mid, when last looked at.
-    now: Result<(f64, Band), Unavailable>,
+    /// Spread in basis points and the band near the mid, when last looked at; `None` before that.
+    now: Option<Result<(f64, Band), Unavailable>>,
     beats: Beats,
     history: History,
 }
 
 impl Observer for Watch {
-    fn new(turnover: Option<Notional>) -> Self {
-        Self(Mutex::new(Watching {
-            walls: WallTracker::new(WallRules::with_floor(turnover.map_or(Notional::ZERO, floor))),
-            icebergs: IcebergTracker::default(),
-            last_trade: 0,
-            last_look: 0,
-            looks: 0,
-            quote_rate: Baseline::new(SAMPLES),
-            depth: Baseline::new(SAMPLES),
-            spread: Baseline::new(SAMPLES),
-            now: Err(UNWATCHED),
-            beats: Beats::default(),
-            history: History::default(),
-        }))
-    }
-
     fn set_turnover(&self, turnover: Notional) {
         self.0.lock().walls.set_floor(floor(turnover));
     }
@@ -81,7 +63,7 @@ impl Observer for Watch {
         // Trade ids may restart, and earlier trades say nothing about later views.
         watching.last_trade = 0;
         watching.last_look = time;
-        watching.now = Err(UNWATCHED);
+        watching.now = None;
         watching.beats = Beats::default();
         watching.history.interrupted(time);
     }
@@ -115,7 +97,7 @@ impl Watch {
             SAMPLE_SECS.. => quote_rate(beats.updates, beats.trades, &watching.quote_rate),
             _ => Check::not_made(AnomalyKind::QuoteRate, UNWATCHED),
         };
-        let stress = match &watching.now {
+        let stress = match watching.now.as_ref().unwrap_or(&Err(UNWATCHED)) {
             Ok((spread, band)) => liquidity_stress(band, *spread, &watching.depth, &watching.spread),
             Err(reason) => Check::not_made(AnomalyKind::LiquidityStress, reason.clone()),
         };
@@ -148,14 +130,14 @@ impl Watching {
         self.last_trade = trades.last().map_or(self.last_trade, |trade| trade.last_id);
         self.walls.observe(&view.depth, &trades, time);
         self.icebergs.observe(&view.depth, &trades, time);
-        self.now = breadth(view);
+        self.now = Some(breadth(view));
         self.history.look(&view.depth, time);
         self.looks += 1;
         if self.looks.is_multiple_of(SAMPLE_SECS) && beats.seconds >= SAMPLE_SECS {
             if beats.trades > 0 {
                 self.quote_rate.push(beats.updates as f64 / beats.trades as f64);
             }
-            if let Ok((spread, band)) = &self.now {
+            if let Some(Ok((spread, band))) = &self.now {
                 self.spread.push(*spread);
                 self.depth.push(band.smaller_side().as_f64());
             }
@@ -224,7 +206,7 @@ mod tests {
 
     #[test]
     fn bought_wall_is_traded_even_after_ids_restart() {
-        let (watch, tape) = (Watch::new(None), Tape::new(900_000));
+        let (watch, tape) = (Watch::default(), Tape::new(900_000));
         tape.opened(0);
         assert_eq!(vanished(&watch, &tape, 1_000, 5_000_000), 0);
         watch.interrupted(100_000);

@@ -21,7 +21,7 @@ pub struct Alone<O> {
 
 impl<O: Observer> Alone<O> {
     pub fn new(symbol: &str, snapshot: Snapshot, max_levels: usize, now: Moment) -> Self {
-        let published = Arc::new(Published::new(Arc::from(symbol), true, 0, None, now));
+        let published = Arc::new(Published::new(Arc::from(symbol), true, 0, now));
         let mut tracked = Tracked::new(published, max_levels, now.monotonic);
         tracked.opened(now, now.wall.as_millisecond());
         tracked.install(snapshot, now);

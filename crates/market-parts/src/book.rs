@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn lines_have_gaps_and_end_with_the_book() {
-        let watch = tribune_analytics::Watch::new(None);
+        let watch = tribune_analytics::Watch::default();
         let book = |time| tribune_binance::feed::BookView {
             symbol: "BTCUSDT".into(),
             depth: depth(&[("99", "3")], &[("101", "1")]),
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn spread_of_one_tick_is_visible() {
-        let watch = tribune_analytics::Watch::new(None);
+        let watch = tribune_analytics::Watch::default();
         for time in [0, 2_000, 4_000] {
             let book = tribune_binance::feed::BookView {
                 symbol: "BTCUSDT".into(),

@@ -7,25 +7,22 @@ use crate::figure::{Unavailable, quantile};
 /// The fewest samples of a baseline.
 pub(super) const MIN_BASELINE: usize = 30;
 
+/// An hour of samples, one every ten seconds.
+const MOST: usize = 360;
+
 /// The last values of one figure of one symbol.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct Baseline {
     values: VecDeque<f64>,
-    most: usize,
 }
 
 impl Baseline {
-    /// Keeps the last `most` values.
-    pub fn new(most: usize) -> Self {
-        Self { values: VecDeque::new(), most: most.max(1) }
-    }
-
     /// Ignores NaN and infinities.
     pub fn push(&mut self, value: f64) {
         if !value.is_finite() {
             return;
         }
-        if self.values.len() == self.most {
+        if self.values.len() == MOST {
             self.values.pop_front();
         }
         self.values.push_back(value);

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use tribune_binance::testing::{books, depth, known_to, minute};
 
 fn past(values: impl IntoIterator<Item = f64>) -> Baseline {
-    let mut past = Baseline::new(100);
+    let mut past = Baseline::default();
     values.into_iter().for_each(|value| past.push(value));
     past
 }
@@ -27,9 +27,8 @@ fn no_past_no_anomaly() {
     assert_eq!((result.found, result.value, result.severity), (None, None, None));
     assert!(matches!(result.reason, Some(Unavailable::TooFew { have: 29, need: 30, .. })));
     assert_eq!(quote_rate(5, 0, &past([1.0; 50])).reason, Some(Unavailable::NoTrades));
-    let mut short = Baseline::new(3);
-    [1.0, 2.0, f64::NAN, 3.0, 4.0].into_iter().for_each(|value| short.push(value));
-    assert_eq!(short.len(), 3);
+    let long = past([f64::NAN].into_iter().chain((0..=360).map(f64::from)));
+    assert_eq!((long.len(), long.quantile(0.0)), (360, Ok(1.0)));
 }
 
 #[test]

@@ -20,7 +20,7 @@ fn matches_hand_computation() {
     // 8 bought, 2 sold: |8 − 2|/10 = 0.6.
     let all: Vec<_> = (0..10).map(|id| trade(id, 1, "100", "1", if id < 8 { Buyer } else { Seller })).collect();
     let flow = trade_flow(&all, Window::last(1, 1), -1_000).expect("flow");
-    let mut past = Baseline::new(50);
+    let mut past = Baseline::default();
     (0..50).for_each(|_| past.push(10.0));
     // 300 for each trade against three times 10: ten times the threshold, high, 60 points.
     let anomalies = Anomalies::from(vec![quote_rate(300, 1, &past)]);
@@ -93,7 +93,7 @@ fn depth_beyond_known_levels_is_a_lower_bound() {
 /// A score over checks of which some could not be made is a score of the others, and says so.
 #[test]
 fn missing_checks_leave_the_score_incomplete() {
-    let mut past = Baseline::new(50);
+    let mut past = Baseline::default();
     (0..50).for_each(|_| past.push(10.0));
     let made = quote_rate(10, 1, &past);
     let not_made = Check::not_made(AnomalyKind::VolumeOutlier, Unavailable::NoTrades);

@@ -12,7 +12,13 @@ fn book(size: &str) -> Depth {
 }
 
 fn tracker() -> WallTracker {
-    WallTracker::new(WallRules::with_floor(money("1000")))
+    tracker_from("1000")
+}
+
+fn tracker_from(floor: &str) -> WallTracker {
+    let mut tracker = WallTracker::default();
+    tracker.set_floor(money(floor));
+    tracker
 }
 
 fn watch(tracker: &mut WallTracker, size: &str, times: std::ops::RangeInclusive<i64>) {
@@ -37,11 +43,11 @@ fn size_alone_is_no_wall() {
 
 #[test]
 fn all_three_conditions_are_needed() {
-    for (size, rules) in [
-        ("9.99", WallRules::with_floor(money("1"))),     // under ten times the median
-        ("30", WallRules::with_floor(money("2970.01"))), // under the floor
+    for (size, floor) in [
+        ("9.99", "1"),     // under ten times the median
+        ("30", "2970.01"), // under the floor
     ] {
-        let mut tracker = WallTracker::new(rules);
+        let mut tracker = tracker_from(floor);
         watch(&mut tracker, size, 0..=20);
         assert!(tracker.walls().walls.is_empty(), "{size}");
     }

@@ -136,8 +136,10 @@ impl<O: Observer> Feed<O> {
             shards.len() - 1
         });
         let shard = &mut shards[at];
-        let day = self.board.lookup(symbol).map(|day| day.quote_volume);
-        let mut published = Published::new(symbol.clone(), pinned, rank, day, now);
+        let mut published = Published::<O>::new(symbol.clone(), pinned, rank, now);
+        if let Some(day) = self.board.lookup(symbol) {
+            published.watch.set_turnover(day.quote_volume);
+        }
         published.heartbeat = shard.heartbeat.clone();
         let published = Arc::new(published);
         books.insert(symbol.clone(), (published.clone(), at));

@@ -14,7 +14,6 @@ use super::pulse::Pulse;
 use crate::book::Depth;
 use crate::model::Millis;
 use crate::moment::Moment;
-use crate::number::Notional;
 use crate::tape::Tape;
 
 /// Trades are kept for this long: the longest window of order flow, and its baseline.
@@ -94,8 +93,7 @@ pub struct Published<O> {
 }
 
 impl<O: Observer> Published<O> {
-    /// `day` is what is traded of it in 24 hours, if that is known.
-    pub fn new(symbol: Arc<str>, pinned: bool, rank: usize, day: Option<Notional>, now: Moment) -> Self {
+    pub fn new(symbol: Arc<str>, pinned: bool, rank: usize, now: Moment) -> Self {
         Self {
             heartbeat: Arc::new(Heartbeat::new(now.monotonic)),
             confirmed: AtomicU64::new(0),
@@ -110,7 +108,7 @@ impl<O: Observer> Published<O> {
             }),
             tape: Tape::new(KEEP_TRADES),
             pulse: Pulse::new(now.monotonic),
-            watch: O::new(day),
+            watch: O::default(),
             pinned: AtomicBool::new(pinned),
             rank: AtomicUsize::new(rank),
             started: now.monotonic,
@@ -241,7 +239,7 @@ mod tests {
     #[test]
     fn live_status_always_has_its_book() {
         let start = Moment::now(&ManualClock::at(0));
-        let book = Arc::new(Published::<()>::new("BTCUSDT".into(), true, 0, None, start));
+        let book = Arc::new(Published::<()>::new("BTCUSDT".into(), true, 0, start));
         let reader = book.clone();
         let done = Arc::new(AtomicBool::new(false));
         let is_done = done.clone();
@@ -276,7 +274,7 @@ mod tests {
     fn age_counts_from_the_last_confirmation_and_its_lag() {
         let clock = ManualClock::at(0);
         let start = Moment::now(&clock);
-        let book = Published::<()>::new("BTCUSDT".into(), true, 0, None, start);
+        let book = Published::<()>::new("BTCUSDT".into(), true, 0, start);
         let heartbeat = book.heartbeat.clone();
         let at = |millis| start.monotonic + Duration::from_millis(millis);
         book.confirm(at(1_000));

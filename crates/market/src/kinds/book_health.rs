@@ -90,7 +90,7 @@ mod tests {
     /// The book moves on between two looks: its walls are where it is now, and as large as they are now.
     #[test]
     fn walls_follow_the_current_book() {
-        let (watch, tape) = (Watch::new(None), Tape::new(900_000));
+        let (watch, tape) = (Watch::default(), Tape::new(900_000));
         tape.opened(0);
         let received = Moment::now(&tribune_core::SystemClock);
         let view = |best_bid: i64, wall: &str| {

@@ -28,7 +28,7 @@ impl Bench {
     fn new() -> Self {
         let clock = ManualClock::at(1_000_000);
         let now = Moment::now(&clock);
-        let published = Arc::new(Published::new("BTCUSDT".into(), true, 0, None, now));
+        let published = Arc::new(Published::new("BTCUSDT".into(), true, 0, now));
         let mut tracked = Tracked::new(published, 1_000, now.monotonic);
         tracked.opened(now, 0);
         Self { clock, tracked }
