@@ -48,9 +48,6 @@ pub struct Cost {
     pub worst_price: Price,
     /// (vwap − mid)/mid: above zero when buying, below when selling.
     pub slippage_bps: Option<f64>,
-    /// The same, not rounded.
-    #[serde(skip)]
-    pub exact_slippage_bps: Option<Decimal>,
     /// The same as a cost: above zero is worse than the mid, for both sides.
     pub cost_bps: Option<f64>,
     /// The cost in money: how much worse than the same quantity at mid.
@@ -180,7 +177,6 @@ impl Walk {
             reason: no_mid.or(unfilled),
             vwap: derived_price(vwap),
             worst_price: self.worst,
-            exact_slippage_bps: of_mid(above_mid),
             slippage_bps: of_mid(above_mid).and_then(rounded_bps),
             cost_bps: of_mid(worse).and_then(rounded_bps),
             cost_quote: worse.and_then(|worse| Some(worse.checked_mul(base)?.round_dp(PLACES).normalize())),

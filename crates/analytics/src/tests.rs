@@ -68,8 +68,6 @@ fn candles() -> impl Strategy<Value = Vec<Candle>> {
         volume,
         quote_volume: Notional::from_units(volume.units()),
         trades,
-        taker_buy_volume: volume,
-        taker_buy_quote_volume: Notional::ZERO,
     };
     vec(one.prop_map(candle), 0..60)
 }
@@ -113,7 +111,7 @@ proptest! {
             let of_candles = Histogram::of_candles(&candles, window, width);
             for made in [of_trades, of_candles].into_iter().flatten() {
                 let _ = volume_profile(&made);
-                let _ = vacuums::vacuums(&made, 10);
+                let _ = vacuums::vacuums(&made);
             }
         }
     }

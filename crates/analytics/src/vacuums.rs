@@ -8,7 +8,7 @@ use super::profile::{Covered, Histogram, ProfileBasis};
 use tribune_binance::number::{Price, Quantity};
 
 /// A row is low below this share of the median row, in percent.
-pub const DEFAULT_THRESHOLD_PCT: u32 = 10;
+const THRESHOLD_PCT: u32 = 10;
 /// Fewer rows with volume have no meaningful median.
 pub const MIN_POPULATED_ROWS: usize = 5;
 
@@ -39,21 +39,21 @@ pub struct Vacuums {
 }
 
 /// Adjacent rows below the threshold, with rows above it on both sides. The median is that of the rows with volume.
-pub fn vacuums(histogram: &Histogram, threshold_pct: u32) -> Result<Vacuums, Unavailable> {
+pub fn vacuums(histogram: &Histogram) -> Result<Vacuums, Unavailable> {
     let populated: Vec<_> = histogram.rows.iter().copied().filter(|row| !row.is_zero()).collect();
     if populated.len() < MIN_POPULATED_ROWS {
         return Err(Unavailable::too_few("rows with volume", populated.len(), MIN_POPULATED_ROWS));
     }
     let count = populated.len();
     let twice_median = twice_median(populated).ok_or(Unavailable::TooLarge)?;
-    let threshold = twice_median.checked_mul(i128::from(threshold_pct)).ok_or(Unavailable::TooLarge)?;
+    let threshold = twice_median.checked_mul(i128::from(THRESHOLD_PCT)).ok_or(Unavailable::TooLarge)?;
     let is_low = |row: &Quantity| row.units().checked_mul(200).is_some_and(|scaled| scaled < threshold);
     // Low rows lie between two that are not.
     let high: Vec<usize> = (0..histogram.rows.len()).filter(|row| !is_low(&histogram.rows[*row])).collect();
     let low = high.windows(2).map(|pair| (pair[0] + 1, pair[1])).filter(|(start, end)| start < end);
     Ok(Vacuums {
         covered: histogram.covered,
-        threshold_pct_of_median: threshold_pct,
+        threshold_pct_of_median: THRESHOLD_PCT,
         median_row_base: Quantity::from_units(twice_median / 2),
         row_width: Price::from_units(histogram.width),
         populated_rows: count,

@@ -45,8 +45,6 @@ pub struct Candle {
     pub volume: Quantity,
     pub quote_volume: Notional,
     pub trades: u64,
-    pub taker_buy_volume: Quantity,
-    pub taker_buy_quote_volume: Notional,
 }
 
 macro_rules! intervals {

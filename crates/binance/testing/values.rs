@@ -39,7 +39,7 @@ pub fn trade(id: u64, time: Millis, at: &str, size: &str, aggressor: Aggressor) 
     Trade { price: price(at), quantity: quantity(size), time, aggressor, first_id: id, last_id: id }
 }
 
-/// A minute's candle: open, high, low, close, and a volume of which a half was bought.
+/// A minute's candle: open, high, low, close, and volume.
 pub fn minute(index: i64, ohlc: [&str; 4], volume: &str) -> Candle {
     let [open, high, low, close] = ohlc.map(price);
     let volume = quantity(volume);
@@ -54,8 +54,6 @@ pub fn minute(index: i64, ohlc: [&str; 4], volume: &str) -> Candle {
         volume,
         quote_volume,
         trades: u64::from(!volume.is_zero()),
-        taker_buy_volume: Quantity::from_units(volume.units() / 2),
-        taker_buy_quote_volume: Notional::from_units(quote_volume.units() / 2),
     }
 }
 

@@ -49,7 +49,7 @@ impl Past {
             interval,
             limit: 1_000,
             // On a candle's boundary, so that callers who ask a moment later ask the same.
-            start: tribune_binance::candles::open_time(interval, window.start_ms),
+            start: Some(window.start_ms - window.start_ms.rem_euclid(interval.millis())),
             end: None,
         };
         Ok(Self { candles: market.rest.klines(&symbol.name, &query).await.map_err(exchange_error)?, window, interval })

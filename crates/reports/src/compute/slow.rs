@@ -16,7 +16,7 @@ use tribune_analytics::figure::quotient;
 use tribune_analytics::health::{self, BAND_BPS, HealthInputs};
 use tribune_analytics::profile::{Histogram, RowWidth, volume_profile};
 use tribune_analytics::quotes::Touch;
-use tribune_analytics::vacuums::{self, DEFAULT_THRESHOLD_PCT, vacuums};
+use tribune_analytics::vacuums::{self, vacuums};
 use tribune_analytics::walls::{self, Walls};
 use tribune_binance::number::Price;
 
@@ -171,7 +171,7 @@ fn profile(traded: &Traded, observed: &Observation<'_>, liquidity: &mut Liquidit
     let histogram = Histogram::of_trades(traded.recent.trades(), window, seen_from, RowWidth::FromTick(tick));
     let histogram = histogram.as_ref().map_err(Clone::clone);
     let profile = histogram.clone().and_then(volume_profile);
-    let empty = histogram.and_then(|trades| vacuums(trades, DEFAULT_THRESHOLD_PCT));
+    let empty = histogram.and_then(vacuums);
     // A profile of a few seconds must not pass for one of 15 minutes.
     let known_ms = window.end_ms.saturating_sub(seen_from);
     let known_secs = known_ms as f64 / 1000.0;

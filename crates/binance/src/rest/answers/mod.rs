@@ -4,6 +4,7 @@ mod info;
 mod ticker;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::decode::{Read, Wrong, parse};
 use crate::book::Snapshot;
@@ -89,7 +90,7 @@ pub(super) fn agg_trades(body: &[u8]) -> Decoded<Aggregates> {
 
 /// Oldest first.
 pub(super) fn klines(body: &[u8]) -> Decoded<Vec<Candle>> {
-    /// The exchange's twelve columns; the last is unused.
+    /// The exchange's twelve columns; the last three are unused.
     #[derive(Deserialize)]
     #[serde(expecting = "twelve columns")]
     struct Row(
@@ -102,9 +103,9 @@ pub(super) fn klines(body: &[u8]) -> Decoded<Vec<Candle>> {
         #[serde(deserialize_with = "millis")] Millis,
         #[serde(deserialize_with = "number")] Notional,
         u64,
-        #[serde(deserialize_with = "number")] Quantity,
-        #[serde(deserialize_with = "number")] Notional,
-        serde::de::IgnoredAny,
+        IgnoredAny,
+        IgnoredAny,
+        IgnoredAny,
     );
     let rows: Vec<Row> = parse(body)?;
     let candle = |row: Row| Candle {
@@ -117,8 +118,6 @@ pub(super) fn klines(body: &[u8]) -> Decoded<Vec<Candle>> {
         close_time: row.6,
         quote_volume: row.7,
         trades: row.8,
-        taker_buy_volume: row.9,
-        taker_buy_quote_volume: row.10,
     };
     Ok((rows.into_iter().map(candle).collect(), None))
 }
@@ -154,7 +153,7 @@ mod tests {
         assert_eq!((candle.open_time, candle.close_time), (1_499_040_000_000, 1_499_644_799_999));
         assert_eq!(candle.close.to_string(), "0.015771");
         assert_eq!(candle.quote_volume.to_string(), "2434.19055334");
-        assert_eq!((candle.trades, candle.taker_buy_volume.to_string().as_str()), (308, "1756.87402397"));
+        assert_eq!(candle.trades, 308);
         let short = klines(br#"[[1499040000000,"1","1"]]"#).expect_err("short");
         assert_eq!(short, Wrong::new("[0]", "is not twelve columns"));
         let typed = klines(br#"[[1499040000000,1.5]]"#).expect_err("a number");
