@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::heartbeat::Heartbeat;
+use super::link::Link;
 use super::observer::Observer;
 use super::pulse::Pulse;
 use crate::book::Depth;
@@ -85,7 +85,7 @@ pub struct Published<O> {
     rank: AtomicUsize,
     started: Instant,
     /// Of the connection that its updates come on.
-    pub(super) heartbeat: Arc<Heartbeat>,
+    pub(super) link: Arc<Link>,
     /// When the published book was last confirmed, in milliseconds since `started`.
     confirmed: AtomicU64,
     asked: AtomicU64,
@@ -95,7 +95,7 @@ pub struct Published<O> {
 impl<O: Observer> Published<O> {
     pub fn new(symbol: Arc<str>, pinned: bool, rank: usize, now: Moment) -> Self {
         Self {
-            heartbeat: Arc::new(Heartbeat::new(now.monotonic)),
+            link: Arc::new(Link::new(now.monotonic)),
             confirmed: AtomicU64::new(0),
             symbol,
             current: ArcSwap::from_pointee(Current {
@@ -137,19 +137,19 @@ impl<O: Observer> Published<O> {
     /// change. Before the first book, when it was asked for.
     pub fn confirmed(&self) -> Instant {
         let heard = self.heard();
-        heard.checked_sub(self.heartbeat.lag()).unwrap_or(heard)
+        heard.checked_sub(self.link.lag()).unwrap_or(heard)
     }
 
     /// How far behind the exchange's clock the last events were, if notably.
     pub fn lag(&self) -> Duration {
-        self.heartbeat.lag()
+        self.link.lag()
     }
 
     /// When its last message arrived, however late.
     pub fn heard(&self) -> Instant {
         let received = self.started + Duration::from_millis(self.confirmed.load(Ordering::Relaxed));
         match self.current.load().status.state {
-            BookState::Live => received.max(self.heartbeat.last()),
+            BookState::Live => received.max(self.link.last()),
             _ => received,
         }
     }
@@ -203,30 +203,24 @@ impl<O: Observer> Published<O> {
 
     /// Publishes a book together with its state.
     pub fn publish(&self, view: BookView, state: BookState, reason: Option<String>) {
-        let status = self.next_status(state, reason, view.received);
-        let view = Some(Arc::new(view));
-        self.current.store(Arc::new(Current { status, view }));
+        let now = view.received;
+        self.store(Some(Arc::new(view)), state, reason, now);
     }
 
     /// Without a book that is exact or was so, there is none.
     pub fn set_status(&self, state: BookState, reason: Option<String>, now: Moment) {
-        let current = self.current.load();
-        let status = self.next_status(state, reason, now);
-        if Arc::ptr_eq(&status, &current.status) {
-            return;
-        }
         let has_book = matches!(state, BookState::Live | BookState::Stale);
-        let view = current.view.clone().filter(|_| has_book);
-        self.current.store(Arc::new(Current { status, view }));
+        let view = self.current.load().view.clone().filter(|_| has_book);
+        self.store(view, state, reason, now);
     }
 
-    fn next_status(&self, state: BookState, reason: Option<String>, now: Moment) -> Arc<Status> {
-        let current = self.status();
-        if current.state == state && current.reason == reason {
-            return current;
+    fn store(&self, view: Option<Arc<BookView>>, state: BookState, reason: Option<String>, now: Moment) {
+        let mut status = self.status();
+        if status.state != state || status.reason != reason {
+            let since = if status.state == state { status.since } else { now };
+            status = Arc::new(Status { state, reason, since });
         }
-        let since = if current.state == state { current.since } else { now };
-        Arc::new(Status { state, reason, since })
+        self.current.store(Arc::new(Current { status, view }));
     }
 }
 
@@ -275,18 +269,18 @@ mod tests {
         let clock = ManualClock::at(0);
         let start = Moment::now(&clock);
         let book = Published::<()>::new("BTCUSDT".into(), true, 0, start);
-        let heartbeat = book.heartbeat.clone();
+        let link = book.link.clone();
         let at = |millis| start.monotonic + Duration::from_millis(millis);
         book.confirm(at(1_000));
         book.set_status(BookState::Live, None, start);
-        heartbeat.beat(at(8_000));
+        link.beat(at(8_000));
         assert_eq!(book.confirmed(), at(8_000), "something else came, so it is quiet");
-        heartbeat.set_lag(Duration::from_secs(6));
+        link.set_lag(Duration::from_secs(6));
         assert_eq!(book.confirmed(), at(2_000), "what came was six seconds old");
-        heartbeat.set_lag(Duration::ZERO);
+        link.set_lag(Duration::ZERO);
         book.lost();
         book.set_status(BookState::Stale, None, start);
-        heartbeat.beat(at(9_000));
+        link.beat(at(9_000));
         assert_eq!(book.confirmed(), at(8_000), "another connection's word says nothing of it");
     }
 }

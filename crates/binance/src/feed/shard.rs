@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 use tribune_clock::Clock;
 
 use super::board::Board;
-use super::health::{Health, Link};
-use super::heartbeat::Heartbeat;
+use super::health::Health;
+use super::link::Link;
 use super::observer::Observer;
 use super::published::Published;
 use super::settings::Settings;
@@ -66,7 +66,6 @@ pub(super) struct Shard<O> {
     pub(super) board: Option<Arc<Board>>,
     pub(super) health: Arc<Health>,
     pub(super) link: Arc<Link>,
-    pub(super) heartbeat: Arc<Heartbeat>,
     pub(super) stop: CancellationToken,
     pub(super) symbols: HashMap<Arc<str>, Tracked<O>>,
     pub(super) socket: Option<Socket>,
@@ -201,7 +200,7 @@ impl<O: Observer> Shard<O> {
 
     /// No book is current while everything comes late.
     fn check_lag(&mut self, now: Moment) {
-        let is_late = self.heartbeat.lag() >= LATE;
+        let is_late = self.link.lag() >= LATE;
         self.past.late_since = is_late.then(|| self.past.late_since.unwrap_or(now.monotonic));
         let is_late = self.past.late_since.is_some_and(|since| now.monotonic.duration_since(since) >= LATE_FOR);
         for tracked in self.symbols.values_mut() {

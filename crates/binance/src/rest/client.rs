@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use reqwest::Method;
 use tribune_clock::Clock;
 
 use super::answers::{self, Aggregates, AvgPrice, Decoded, ExchangeInfo, Ticker};
@@ -12,11 +13,14 @@ use super::error::RestError;
 use super::governor::{Governor, Priority};
 use super::http::{Failing, Inner, Raw, Simulation};
 use super::request::Request;
+use super::sign::Signer;
 use crate::book::Snapshot;
 use crate::model::{Candle, Interval, Millis, Trade};
 use crate::moment::Stamped;
 
 pub const DEFAULT_BASE_URL: &str = "https://data-api.binance.vision";
+/// The exchange's code for a time too far from its own: refused before anything is done.
+const CLOCK_SKEW: i64 = -1021;
 const MAX_DEPTH: u32 = 5_000;
 const MAX_ROWS: u32 = 1_000;
 /// Larger answers are decoded on a blocking thread.
@@ -201,6 +205,44 @@ impl Rest {
     pub async fn all_tickers_24h(&self) -> Shared<Vec<Ticker>> {
         let request = Request::new(Endpoint::TICKER_24H).bulk();
         self.shared(request, answers::all_tickers).await
+    }
+
+    /// A call of an account. It is never shared, and sent again only if the exchange refused its time before anything else.
+    pub async fn signed<T>(
+        &self,
+        signer: &Signer,
+        method: Method,
+        request: Request,
+        read: fn(&[u8]) -> Decoded<T>,
+    ) -> Result<Stamped<T>, RestError> {
+        if self.clock_offset_ms().is_none() {
+            self.learn_time().await?;
+        }
+        let first = self.signed_once(signer, &method, &request, read).await;
+        if first.as_ref().err().and_then(RestError::code) != Some(CLOCK_SKEW) {
+            return first;
+        }
+        self.learn_time().await?;
+        self.signed_once(signer, &method, &request, read).await
+    }
+
+    /// If this fails, nothing was sent.
+    async fn learn_time(&self) -> Result<(), RestError> {
+        let time = self.server_time().await;
+        time.map(drop).map_err(|error| RestError::NoTime(Box::new(error)))
+    }
+
+    async fn signed_once<T>(
+        &self,
+        signer: &Signer,
+        method: &Method,
+        request: &Request,
+        read: fn(&[u8]) -> Decoded<T>,
+    ) -> Result<Stamped<T>, RestError> {
+        let exchange_now = self.clock().now().as_millisecond().saturating_add(self.clock_offset_ms().unwrap_or(0));
+        let request = signer.sign(request.clone(), method.clone(), exchange_now);
+        let raw = self.inner.send(&request, self.priority).await?;
+        decoded(raw, request.endpoint, read)
     }
 
     /// One request for all callers who ask the same with the same priority, so that none waits for background work.

@@ -11,9 +11,6 @@ use crate::number::{Notional, Price, Quantity};
 use crate::rest::decode::{Lenient, Wrong, parse, word};
 use crate::wire::{millis, nonzero};
 
-/// How many unreadable symbols are named.
-const MAX_REFUSED: usize = 4_096;
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExchangeInfo {
     /// What requests may weigh in a minute.
@@ -93,10 +90,7 @@ pub(in crate::rest) fn exchange_info(body: &[u8]) -> Decoded<ExchangeInfo> {
     for (at, raw) in wire.symbols.into_iter().enumerate() {
         match parse::<SymbolWire>(raw.get().as_bytes()) {
             Ok(symbol) => info.symbols.push(symbol.into()),
-            Err(wrong) if info.refused.len() < MAX_REFUSED => {
-                info.refused.push((name_or_position(raw, at), wrong.to_string()));
-            }
-            Err(_) => {}
+            Err(wrong) => info.refused.push((name_or_position(raw, at), wrong.to_string())),
         }
     }
     if let (true, Some((name, why))) = (info.symbols.is_empty(), info.refused.first()) {
