@@ -44,19 +44,15 @@ impl BookState {
     }
 }
 
-/// The state, and the book in that state.
+/// The state of a book, and the book in that state.
 #[derive(Debug)]
-struct Current {
-    status: Arc<Status>,
-    view: Option<Arc<BookView>>,
-}
-
-#[derive(Debug, Clone)]
 pub struct Status {
     pub state: BookState,
     /// Why it is not live.
     pub reason: Option<String>,
     pub since: Moment,
+    /// Without a book that is exact or was so, there is none.
+    pub view: Option<Arc<BookView>>,
 }
 
 /// A book after one update; never changed once it is published.
@@ -75,7 +71,7 @@ pub struct BookView {
 pub struct Published<O> {
     pub symbol: Arc<str>,
     /// Replaced only by the symbol's shard.
-    current: ArcSwap<Current>,
+    status: ArcSwap<Status>,
     pub tape: Tape,
     pub pulse: Pulse,
     pub watch: O,
@@ -98,12 +94,10 @@ impl<O: Observer> Published<O> {
             link: Arc::new(Link::new(now.monotonic)),
             confirmed: AtomicU64::new(0),
             symbol,
-            current: ArcSwap::from_pointee(Current {
-                status: Arc::new(Status {
-                    state: BookState::Warming,
-                    reason: Some("waiting for its first snapshot".to_owned()),
-                    since: now,
-                }),
+            status: ArcSwap::from_pointee(Status {
+                state: BookState::Warming,
+                reason: Some("waiting for its first snapshot".to_owned()),
+                since: now,
                 view: None,
             }),
             tape: Tape::new(KEEP_TRADES),
@@ -117,20 +111,14 @@ impl<O: Observer> Published<O> {
         }
     }
 
-    /// The state and the book that belongs to it. While a book is warming or resyncing there is none.
-    pub fn read(&self) -> (Arc<Status>, Option<Arc<BookView>>) {
-        let current = self.current.load();
-        (current.status.clone(), current.view.clone())
-    }
-
     /// The book, if it is exact and current.
     pub fn live(&self) -> Option<Arc<BookView>> {
-        let (status, view) = self.read();
-        view.filter(|_| status.state == BookState::Live)
+        let status = self.status.load();
+        status.view.clone().filter(|_| status.state == BookState::Live)
     }
 
     pub fn status(&self) -> Arc<Status> {
-        self.current.load().status.clone()
+        self.status.load_full()
     }
 
     /// When the book was last confirmed: it changed, or its connection brought something else and would have brought a
@@ -148,7 +136,7 @@ impl<O: Observer> Published<O> {
     /// When its last message arrived, however late.
     pub fn heard(&self) -> Instant {
         let received = self.started + Duration::from_millis(self.confirmed.load(Ordering::Relaxed));
-        match self.current.load().status.state {
+        match self.status.load().state {
             BookState::Live => received.max(self.link.last()),
             _ => received,
         }
@@ -207,20 +195,16 @@ impl<O: Observer> Published<O> {
         self.store(Some(Arc::new(view)), state, reason, now);
     }
 
-    /// Without a book that is exact or was so, there is none.
     pub fn set_status(&self, state: BookState, reason: Option<String>, now: Moment) {
         let has_book = matches!(state, BookState::Live | BookState::Stale);
-        let view = self.current.load().view.clone().filter(|_| has_book);
+        let view = self.status.load().view.clone().filter(|_| has_book);
         self.store(view, state, reason, now);
     }
 
     fn store(&self, view: Option<Arc<BookView>>, state: BookState, reason: Option<String>, now: Moment) {
-        let mut status = self.status();
-        if status.state != state || status.reason != reason {
-            let since = if status.state == state { status.since } else { now };
-            status = Arc::new(Status { state, reason, since });
-        }
-        self.current.store(Arc::new(Current { status, view }));
+        let before = self.status.load();
+        let since = if before.state == state { before.since } else { now };
+        self.status.store(Arc::new(Status { state, reason, since, view }));
     }
 }
 
@@ -240,10 +224,10 @@ mod tests {
         let reading = std::thread::spawn(move || {
             let mut last = (0, 0);
             while !is_done.load(Ordering::Relaxed) {
-                let (status, view) = reader.read();
+                let status = reader.status();
                 if status.state == BookState::Live {
                     let turn: u64 = status.reason.as_deref().expect("a number").parse().expect("a number");
-                    let id = view.expect("a live book is there").last_update_id;
+                    let id = status.view.as_ref().expect("a live book is there").last_update_id;
                     assert!(id >= turn && (turn, id) >= last, "{turn} {id} {last:?}");
                     last = (turn, id);
                 }

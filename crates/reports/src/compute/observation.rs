@@ -30,12 +30,12 @@ impl<'a> Observation<'a> {
         // The age first: what is read later can only be newer.
         let confirmed = inputs.published.confirmed();
         let age = inputs.now.monotonic.saturating_duration_since(confirmed);
-        let (book_status, view) = inputs.published.read();
+        let book_status = inputs.published.status();
         Self {
             inputs,
             computed_at: written(inputs.now.wall),
+            view: book_status.view.clone(),
             book_status,
-            view,
             last_trade: inputs.published.tape.last(),
             age,
             status: freshness::status(age, inputs.old_for),
