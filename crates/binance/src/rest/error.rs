@@ -15,7 +15,7 @@ pub enum RestError {
     /// Nothing was sent: not enough weight is left in this minute.
     #[error(
         "the request was held back: {used} of this minute's request budget of {budget} is used ({}); try again in {} s",
-        .priority.share_in_words(), seconds(*.wait)
+        .priority.shares().2, seconds(*.wait)
     )]
     HeldBack { wait: Duration, used: u32, budget: u32, priority: Priority },
 

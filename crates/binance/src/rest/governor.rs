@@ -37,29 +37,14 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// Percent of the budget up to which requests are allowed.
-    const fn share(self) -> u32 {
+    /// Percent of the budget up to which requests are allowed, percent that those of this priority may use together (open
+    /// pages ask for ever), and both in words.
+    pub(super) const fn shares(self) -> (u32, u32, &'static str) {
         match self {
-            Self::Background | Self::Page => 50,
-            Self::BesideOrders => 65,
-            Self::Interactive | Self::Order => 70,
-        }
-    }
-
-    /// Percent of the budget that all requests of this priority may use together: open pages ask for ever.
-    const fn own_share(self) -> u32 {
-        match self {
-            Self::Page => 20,
-            other => other.share(),
-        }
-    }
-
-    pub(super) const fn share_in_words(self) -> &'static str {
-        match self {
-            Self::Background => "background work may use 50%",
-            Self::Page => "pages may use 20%, and what is left of 50%",
-            Self::BesideOrders => "65% may be used, and 5% is kept for orders",
-            Self::Interactive | Self::Order => "70% may be used",
+            Self::Background => (50, 50, "background work may use 50%"),
+            Self::Page => (50, 20, "pages may use 20%, and what is left of 50%"),
+            Self::BesideOrders => (65, 65, "65% may be used, and 5% is kept for orders"),
+            Self::Interactive | Self::Order => (70, 70, "70% may be used"),
         }
     }
 }
@@ -245,7 +230,7 @@ impl State {
         }
         self.pause = None;
         let budget = self.budget;
-        if weight > self.percent(priority.own_share()) {
+        if weight > self.percent(priority.shares().1) {
             return Err(RestError::TooHeavy { weight, budget });
         }
         let wait = self.until_room(weight, priority, now);
@@ -263,9 +248,10 @@ impl State {
 
     /// How long until the weight fits into the share of all requests, and into that of its priority.
     fn until_room(&self, weight: u32, priority: Priority, now: Instant) -> Duration {
-        let among_all = self.until_fits(weight, priority.share(), now, |_| true);
+        let (share, own_share, _) = priority.shares();
+        let among_all = self.until_fits(weight, share, now, |_| true);
         let own = |grant: &Grant| priority == Priority::Page && grant.priority == Priority::Page;
-        among_all.max(self.until_fits(weight, priority.own_share(), now, own))
+        among_all.max(self.until_fits(weight, own_share, now, own))
     }
 
     /// How long until the weight and that of these requests are within a share.

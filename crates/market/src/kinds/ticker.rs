@@ -92,11 +92,14 @@ pub(super) fn because(error: &RestError) -> String {
 pub(super) fn from_streams(market: &Market, symbol: &Symbol, error: &RestError) -> Option<(rest::Ticker, Moment)> {
     let (day, received) = last_day(market, symbol)?;
     let is_current = market.feed.health.trouble().is_none() && received.age_ms(&*market.clock) <= MAX_STREAMED_AGE_MS;
-    // A wrong answer is shown as the error that it is.
-    use RestError::{BrokenOff, NotRecorded, Shape, Status};
-    let is_wrong = matches!(error, BrokenOff | NotRecorded(_) | Shape { .. } | Status { .. });
-    let is_passing = error.kind() == ErrorKind::Unavailable && !is_wrong;
+    let is_passing = error.kind() == ErrorKind::Unavailable && !is_wrong_answer(error);
     (is_passing && is_current).then_some((day, received))
+}
+
+/// A wrong answer is shown as the error that it is.
+const fn is_wrong_answer(error: &RestError) -> bool {
+    use RestError::{BrokenOff, NotRecorded, Shape, Status};
+    matches!(error, BrokenOff | NotRecorded(_) | Shape { .. } | Status { .. })
 }
 
 /// Price and 24-hour figures from the streams, however old.

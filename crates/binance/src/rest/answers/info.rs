@@ -29,12 +29,6 @@ struct RateLimit {
     limit: u32,
 }
 
-impl RateLimit {
-    fn is_weight_per_minute(&self) -> bool {
-        (&*self.rate_limit_type, &*self.interval, self.interval_num) == ("REQUEST_WEIGHT", "MINUTE", 1)
-    }
-}
-
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", expecting = "an object")]
 struct Wire<'a> {
@@ -81,7 +75,9 @@ struct Filter {
 
 pub(in crate::rest) fn exchange_info(body: &[u8]) -> Decoded<ExchangeInfo> {
     let wire: Wire<'_> = parse(body)?;
-    let weight = wire.rate_limits.iter().find(|limit| limit.is_weight_per_minute());
+    let weight = wire.rate_limits.iter().find(|limit| {
+        (&*limit.rate_limit_type, &*limit.interval, limit.interval_num) == ("REQUEST_WEIGHT", "MINUTE", 1)
+    });
     let mut info = ExchangeInfo {
         weight_per_minute: weight.map(|weight| weight.limit),
         symbols: Vec::with_capacity(wire.symbols.len()),
