@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::figure::{Standing, Unavailable, bps, derived_price, quotient, rounded_bps};
 use super::quotes::Touch;
-use tribune_binance::book::{Depth, Level};
+use tribune_binance::book::{Depth, Level, Order, Side};
 use tribune_binance::number::{Notional, PLACES, Price, Quantity};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -48,9 +48,6 @@ pub struct Cost {
     pub worst_price: Price,
     /// (vwap − mid)/mid: above zero when buying, below when selling.
     pub slippage_bps: Option<f64>,
-    /// The same, not rounded.
-    #[serde(skip)]
-    pub exact_slippage_bps: Option<Decimal>,
     /// The same as a cost: above zero is worse than the mid, for both sides.
     pub cost_bps: Option<f64>,
     /// The cost in money: how much worse than the same quantity at mid.
@@ -84,26 +81,11 @@ pub fn cost(depth: &Depth, side: Action, size: Size) -> Result<Cost, Unavailable
     if asked <= 0 {
         return Err(Unavailable::NothingAsked);
     }
-    let walk = match side {
-        Action::Buy => Walk::over(depth.asks.iter(), size)?,
-        Action::Sell => Walk::over(depth.bids.iter(), size)?,
+    let (walk, complete) = match side {
+        Action::Buy => Walk::over(&depth.asks, size)?,
+        Action::Sell => Walk::over(&depth.bids, size)?,
     };
-    let complete = reach(depth, side).is_none_or(|reach| {
-        let is_within = match side {
-            Action::Buy => walk.worst <= reach,
-            Action::Sell => walk.worst >= reach,
-        };
-        is_within && walk.is_filled()
-    });
     walk.result(mid, side, complete)
-}
-
-/// How far the side to take from is known; `None` if it is known completely.
-pub const fn reach(depth: &Depth, side: Action) -> Option<Price> {
-    match side {
-        Action::Buy => depth.ask_reach,
-        Action::Sell => depth.bid_reach,
-    }
 }
 
 struct Walk {
@@ -118,7 +100,8 @@ struct Walk {
 }
 
 impl Walk {
-    fn over(levels: impl Iterator<Item = Level>, size: Size) -> Result<Self, Unavailable> {
+    /// The walk, and whether all levels that it needs are known.
+    fn over<O: Order>(side: &Side<O>, size: Size) -> Result<(Self, bool), Unavailable> {
         let mut walk = Self {
             left: size,
             base: Quantity::ZERO,
@@ -127,13 +110,14 @@ impl Walk {
             worst: Price::default(),
             levels: 0,
         };
-        for level in levels.take_while(|level| level.price.units() > 0) {
+        for level in side.iter().take_while(|level| level.price.units() > 0) {
             if walk.is_filled() {
                 break;
             }
             walk.take(level).ok_or(Unavailable::TooLarge)?;
         }
-        Ok(walk)
+        let complete = side.reach.is_none_or(|reach| walk.is_filled() && O::better(walk.worst, reach).is_ge());
+        Ok((walk, complete))
     }
 
     fn is_filled(&self) -> bool {
@@ -167,10 +151,7 @@ impl Walk {
 
     fn result(self, mid: Result<Decimal, Unavailable>, side: Action, complete: bool) -> Result<Cost, Unavailable> {
         let (base, vwap) = self.average().ok_or(Unavailable::TooLarge)?;
-        let (mid, no_mid) = match mid {
-            Ok(mid) => (Some(mid), None),
-            Err(reason) => (None, Some(reason)),
-        };
+        let (mid, no_mid) = (mid.as_ref().ok().copied(), mid.err());
         let above_mid = mid.map(|mid| vwap - mid);
         let worse = above_mid.map(|above| match side {
             Action::Buy => above,
@@ -196,7 +177,6 @@ impl Walk {
             reason: no_mid.or(unfilled),
             vwap: derived_price(vwap),
             worst_price: self.worst,
-            exact_slippage_bps: of_mid(above_mid),
             slippage_bps: of_mid(above_mid).and_then(rounded_bps),
             cost_bps: of_mid(worse).and_then(rounded_bps),
             cost_quote: worse.and_then(|worse| Some(worse.checked_mul(base)?.round_dp(PLACES).normalize())),
@@ -235,7 +215,7 @@ impl Walk {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tribune_binance::testing::{books, depth, money, price, quantity};
+    use tribune_binance::testing::{books, depth, known_to, money, price, quantity};
 
     fn book() -> Depth {
         depth(&[("99", "1"), ("98", "2")], &[("101", "1"), ("102", "2")])
@@ -277,7 +257,7 @@ mod tests {
 
     #[test]
     fn unknown_levels_make_it_incomplete() {
-        let partly = Depth { ask_reach: Some(price("101")), ..book() };
+        let partly = known_to(book(), None, Some("101"));
         let of = |size| cost(&partly, Action::Buy, Size::Base(quantity(size))).expect("cost").complete;
         assert!(of("1") && !of("1.00000001"));
     }
@@ -285,7 +265,7 @@ mod tests {
     #[test]
     fn fill_beyond_known_levels_is_unknown() {
         // All levels that came are within the reach, and there may be more beyond it.
-        let cut = Depth { ask_reach: Some(price("102")), bid_reach: Some(price("98")), ..book() };
+        let cut = known_to(book(), Some("98"), Some("102"));
         for (side, held) in [(Action::Buy, "305"), (Action::Sell, "295")] {
             let of = |size| cost(&cut, side, Size::Quote(money(size))).expect("cost");
             assert!(of(held).filled && of(held).complete && of(held).reason.is_none());
@@ -297,7 +277,7 @@ mod tests {
             assert!(beyond.note.contains("at least"), "{}", beyond.note);
         }
         // Of the other side all is known, which says nothing of this one.
-        let one = Depth { ask_reach: None, ..cut };
+        let one = known_to(cut, Some("98"), None);
         assert!(cost(&one, Action::Buy, Size::Quote(money("400"))).expect("cost").complete);
         assert!(!cost(&one, Action::Sell, Size::Quote(money("400"))).expect("cost").complete);
     }

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::figure::{self, Standing, Unavailable, quotient, rounded};
+use super::figure::{self, Standing, Unavailable};
 use super::quotes::Touch;
 use tribune_binance::book::{Depth, Level, Order, Side};
 use tribune_binance::number::{Notional, Price, Quantity};
@@ -35,8 +35,8 @@ pub fn top_imbalance(depth: &Depth, levels: usize) -> Result<TopImbalance, Unava
     if levels == 0 {
         return Err(Unavailable::NothingAsked);
     }
-    let bids = Top::of(&depth.bids, levels, depth.bid_reach)?;
-    let asks = Top::of(&depth.asks, levels, depth.ask_reach)?;
+    let bids = Top::of(&depth.bids, levels)?;
+    let asks = Top::of(&depth.asks, levels)?;
     let (bid, ask) = (bids.volume.units(), asks.volume.units());
     Ok(TopImbalance {
         levels_asked: levels,
@@ -45,7 +45,7 @@ pub fn top_imbalance(depth: &Depth, levels: usize) -> Result<TopImbalance, Unava
         bid_volume_base: bids.volume,
         ask_volume_base: asks.volume,
         imbalance: figure::imbalance(bid, ask),
-        bid_ask_ratio: quotient(bid, ask).and_then(rounded),
+        bid_ask_ratio: figure::ratio(bid, ask),
         complete: bids.complete && asks.complete,
         standing: Standing::Sound,
         note: "short-lived: resting orders come and go many times a second",
@@ -60,7 +60,7 @@ struct Top {
 }
 
 impl Top {
-    fn of<O: Order>(side: &Side<O>, most: usize, reach: Option<Price>) -> Result<Self, Unavailable> {
+    fn of<O: Order>(side: &Side<O>, most: usize) -> Result<Self, Unavailable> {
         let (mut levels, mut volume, mut worst) = (0, Quantity::ZERO, None);
         for level in side.iter().take(most) {
             levels += 1;
@@ -68,7 +68,7 @@ impl Top {
             worst = Some(level.price);
         }
         // Fewer levels than requested are complete only if the whole side is known.
-        let complete = reach.is_none_or(|reach| {
+        let complete = side.reach.is_none_or(|reach| {
             let is_within = worst.is_some_and(|worst| O::better(worst, reach).is_ge());
             levels == most && is_within
         });
@@ -115,8 +115,8 @@ pub fn band(depth: &Depth, distance_bps: u32) -> Result<Band, Unavailable> {
     let (bid_quote, bid_levels) = sum(depth.bids.iter().take_while(|level| scaled(level.price) >= lower))?;
     let (ask_quote, ask_levels) = sum(depth.asks.iter().take_while(|level| scaled(level.price) <= upper))?;
     // Levels are known down to the reach, so the band is complete if it ends within it.
-    let bid_complete = depth.bid_reach.is_none_or(|reach| scaled(reach) <= lower);
-    let ask_complete = depth.ask_reach.is_none_or(|reach| scaled(reach) >= upper);
+    let bid_complete = depth.bids.reach.is_none_or(|reach| scaled(reach) <= lower);
+    let ask_complete = depth.asks.reach.is_none_or(|reach| scaled(reach) >= upper);
     let complete = bid_complete && ask_complete;
     let imbalance = if complete {
         figure::imbalance(bid_quote.units(), ask_quote.units()).ok_or(Unavailable::EmptyBand)
@@ -159,7 +159,7 @@ fn sum(levels: impl Iterator<Item = Level>) -> Result<(Notional, usize), Unavail
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tribune_binance::testing::{books, depth, money, price};
+    use tribune_binance::testing::{books, depth, known_to, money};
 
     fn book() -> Depth {
         depth(&[("99.95", "2"), ("99.80", "3"), ("99.00", "10")], &[("100.05", "1"), ("100.25", "4")])
@@ -175,11 +175,11 @@ mod tests {
         assert_eq!((five.imbalance, five.bid_ask_ratio), (Some(0.5), Some(3.0)));
         assert_eq!((five.bid_levels_used, five.ask_levels_used), (3, 2));
         assert!(five.complete);
-        let partly = Depth { bid_reach: Some(price("99.80")), ..book() };
+        let partly = known_to(book(), Some("99.80"), None);
         assert!(top_imbalance(&partly, 2).expect("imbalance").complete);
         assert!(!top_imbalance(&partly, 3).expect("imbalance").complete);
         // All three bids are known, but a fourth may be there.
-        let to_the_last = Depth { bid_reach: Some(price("99")), ..book() };
+        let to_the_last = known_to(book(), Some("99"), None);
         assert!(top_imbalance(&to_the_last, 2).expect("imbalance").complete);
         assert!(!top_imbalance(&to_the_last, 4).expect("imbalance").complete);
         assert_eq!(top_imbalance(&book(), 0), Err(Unavailable::NothingAsked));
@@ -202,12 +202,12 @@ mod tests {
 
     #[test]
     fn band_beyond_known_levels_is_a_lower_bound() {
-        let partly = Depth { ask_reach: Some(price("100.25")), ..book() };
+        let partly = known_to(book(), None, Some("100.25"));
         let inside = band(&partly, 25).expect("band");
         assert!(inside.complete && inside.imbalance.is_some());
         // Down to 99.75, the edge itself.
         for (reach, complete) in [("99.75", true), ("99.76", false)] {
-            let partly = Depth { bid_reach: Some(price(reach)), ..book() };
+            let partly = known_to(book(), Some(reach), None);
             assert_eq!(band(&partly, 25).map(|band| band.bid_complete), Ok(complete));
         }
         let beyond = band(&partly, 26).expect("band");

@@ -1,14 +1,12 @@
 //! What all figures share: how far they can be trusted, why one is missing, how they are rounded.
 
-use std::borrow::Cow;
-
 use rust_decimal::prelude::ToPrimitive;
 use rust_decimal::{Decimal, RoundingStrategy};
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize, Serializer};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 use tribune_binance::model::{Aggressor, Millis};
-use tribune_binance::number::{Notional, Price};
+use tribune_binance::number::{Notional, Price, Quantity};
 
 /// Decimal places of ratios, shares and basis points in an answer.
 pub const RATIO_PLACES: u32 = 4;
@@ -18,10 +16,11 @@ pub const PRICE_PLACES: u32 = 10;
 const PRICE_DIGITS: u32 = 5;
 
 /// How far a figure can be trusted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
     /// Arithmetic on what the exchange said.
+    #[default]
     Exact,
     /// An established estimate, within its stated limits.
     Sound,
@@ -77,8 +76,10 @@ impl BookSide {
     }
 }
 
-/// Why a figure is missing. Written out in answers.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+// Why a figure is missing. Written out in answers. (A doc comment would be repeated in their schemas.)
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, JsonSchema)]
+#[serde(into = "String")]
+#[schemars(with = "String", inline)]
 pub enum Unavailable {
     #[error("the book has no bids")]
     NoBids,
@@ -126,28 +127,14 @@ impl Unavailable {
     }
 }
 
-impl Serialize for Unavailable {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
-    }
-}
-
-impl JsonSchema for Unavailable {
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn schema_name() -> Cow<'static, str> {
-        "Unavailable".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({"type": "string"})
+impl From<Unavailable> for String {
+    fn from(reason: Unavailable) -> Self {
+        reason.to_string()
     }
 }
 
 /// From after `start_ms` to `end_ms` inclusive, so that consecutive windows do not overlap.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Window {
     pub start_ms: Millis,
     pub end_ms: Millis,
@@ -171,6 +158,11 @@ impl Window {
     pub fn millis(&self) -> Millis {
         self.end_ms.saturating_sub(self.start_ms).max(0)
     }
+}
+
+/// For answers: how many times the other one integer is, with four places; `None` for a division by zero.
+pub fn ratio(numerator: i128, denominator: i128) -> Option<f64> {
+    quotient(numerator, denominator).and_then(rounded)
 }
 
 /// A quotient of integers, to 28 significant digits; `None` for a division by zero.
@@ -221,7 +213,14 @@ pub fn bps(part: Decimal, whole: Decimal) -> Option<Decimal> {
 
 /// (a − b)/(a + b), from −1 to 1; `None` if both are zero.
 pub fn imbalance(a: i128, b: i128) -> Option<f64> {
-    rounded(quotient(a.checked_sub(b)?, a.checked_add(b)?)?)
+    ratio(a.checked_sub(b)?, a.checked_add(b)?)
+}
+
+/// Twice the median of quantities, which is an integer; `None` without any, or if it is too large.
+pub(crate) fn twice_median(mut quantities: Vec<Quantity>) -> Option<i128> {
+    quantities.sort_unstable();
+    let (upper, lower) = (quantities.len() / 2, quantities.len().checked_sub(1)? / 2);
+    quantities[upper].checked_add(quantities[lower]).map(Quantity::units)
 }
 
 /// The median: the mean of the two middle values if their number is even.

@@ -4,7 +4,7 @@ use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::figure::{self, Standing, Unavailable, Window, derived_price, rounded};
+use super::figure::{self, Standing, Unavailable, Window, derived_price};
 use tribune_binance::model::{Aggressor, Millis, Trade};
 use tribune_binance::number::{Notional, Price, Quantity};
 
@@ -25,7 +25,7 @@ pub(crate) fn trade_count(trade: &Trade) -> Option<u64> {
     trade.last_id.checked_sub(trade.first_id)?.checked_add(1)
 }
 
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 pub struct TradeFlow {
     #[serde(flatten)]
     pub window: Window,
@@ -77,7 +77,14 @@ pub fn trade_flow<'a>(
     seen_from: Millis,
 ) -> Result<TradeFlow, Unavailable> {
     let rate = Window::last(RATE_SECS, window.end_ms);
-    let (mut flow, mut recent, mut last) = (TradeFlow::empty(window), 0u64, None);
+    let mut flow = TradeFlow {
+        window,
+        window_secs: window.seconds(),
+        standing: Standing::Exact,
+        note: "buy and sell are who crossed the spread; every trade has both a buyer and a seller",
+        ..TradeFlow::default()
+    };
+    let (mut recent, mut last) = (0u64, None);
     for trade in trades {
         // Ids that are missing where some of them may lie in the window.
         if let Some((time, id)) = last.replace((trade.time, trade.last_id))
@@ -100,34 +107,6 @@ pub fn trade_flow<'a>(
 }
 
 impl TradeFlow {
-    fn empty(window: Window) -> Self {
-        Self {
-            window,
-            window_secs: window.seconds(),
-            trades: 0,
-            buy_trades: 0,
-            sell_trades: 0,
-            buy_volume_base: Quantity::ZERO,
-            sell_volume_base: Quantity::ZERO,
-            buy_quote_volume: Notional::ZERO,
-            sell_quote_volume: Notional::ZERO,
-            net_flow_base: Quantity::ZERO,
-            net_flow_quote: Notional::ZERO,
-            cvd_base: Quantity::ZERO,
-            cvd_high_base: Quantity::ZERO,
-            cvd_low_base: Quantity::ZERO,
-            aggressor_imbalance: None,
-            vwap: None,
-            largest_trade: None,
-            orders_per_sec: None,
-            missing_trades: 0,
-            complete: false,
-            reason: None,
-            standing: Standing::Exact,
-            note: "buy and sell are who crossed the spread; every trade has both a buyer and a seller",
-        }
-    }
-
     fn add(&mut self, trade: &Trade) -> Option<()> {
         let (count, quantity, money) = (trade_count(trade)?, trade.quantity, trade.price.times(trade.quantity)?);
         let (trades, base, quote) = match trade.aggressor {
@@ -178,7 +157,7 @@ pub fn vwap(quote: Notional, base: Quantity) -> Option<Decimal> {
 
 /// The share of `part` in `whole`; `None` if the whole is zero.
 pub(super) fn share(part: Quantity, whole: Quantity) -> Option<f64> {
-    figure::quotient(part.units(), whole.units()).and_then(rounded)
+    figure::ratio(part.units(), whole.units())
 }
 
 #[cfg(test)]

@@ -82,21 +82,15 @@ impl History {
     }
 
     fn note(&mut self, sample: Sample) {
-        let is_due = self.samples.back().is_none_or(|last| {
-            let apart = sample.time.saturating_sub(last.time).saturating_abs();
-            last.is_gap() != sample.is_gap() || apart >= EVERY_MS - JITTER_MS
-        });
-        if is_due {
-            self.push(sample);
-        }
-    }
-
-    fn push(&mut self, sample: Sample) {
         if let Some(last) = self.samples.back().copied() {
-            if sample.time < last.time {
+            let apart = sample.time.saturating_sub(last.time);
+            if last.is_gap() == sample.is_gap() && apart.saturating_abs() < EVERY_MS - JITTER_MS {
+                return;
+            }
+            if apart < 0 {
                 // The exchange's clock was set back, or a replay restarted: earlier times are not comparable.
                 self.samples.clear();
-            } else if sample.time.saturating_sub(last.time) > MOST_PAUSE_MS && !last.is_gap() {
+            } else if apart > MOST_PAUSE_MS && !last.is_gap() {
                 self.add(Sample::gap(last.time + EVERY_MS));
             }
         }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::figure::{BookSide, Standing, quotient, rounded};
+use super::figure::{BookSide, ratio};
 use super::quotes::Touch;
 use tribune_binance::book::Depth;
 use tribune_binance::model::{Millis, Trade};
@@ -30,14 +30,6 @@ pub struct IcebergHint {
     /// Views in which it was still there although it had been traded at since the view before.
     pub refills: u32,
     pub watched_ms: Millis,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct IcebergHints {
-    pub hints: Vec<IcebergHint>,
-    pub prices_watched: usize,
-    pub standing: Standing,
-    pub note: &'static str,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -90,23 +82,23 @@ impl IcebergTracker {
         }
     }
 
-    pub fn hints(&self) -> IcebergHints {
+    pub fn prices_watched(&self) -> usize {
+        self.shown.len()
+    }
+
+    /// Weak: several people who renew their orders look the same as one hidden order.
+    pub fn hints(&self) -> Vec<IcebergHint> {
         let result = self.shown.iter().filter(|(_, shown)| is_hint(shown));
         let hints = result.map(|(&(side, price), shown)| IcebergHint {
             side,
             price,
             traded_base: shown.traded,
             most_displayed_base: shown.most,
-            times_displayed: quotient(shown.traded.units(), shown.most.units()).and_then(rounded),
+            times_displayed: ratio(shown.traded.units(), shown.most.units()),
             refills: shown.refills,
             watched_ms: self.now.saturating_sub(shown.since),
         });
-        IcebergHints {
-            hints: hints.collect(),
-            prices_watched: self.shown.len(),
-            standing: Standing::Hint,
-            note: "weak: several people who renew their orders look the same as one hidden order",
-        }
+        hints.collect()
     }
 }
 
@@ -121,7 +113,7 @@ mod tests {
     use tribune_binance::model::Aggressor::{Buyer, Seller};
     use tribune_binance::testing::{depth, price, trade};
 
-    fn after(views: &[(&str, &str)]) -> IcebergHints {
+    fn after(views: &[(&str, &str)]) -> Vec<IcebergHint> {
         let mut tracker = IcebergTracker::default();
         for (at, (displayed, traded)) in views.iter().enumerate() {
             let time = at as i64 * 100;
@@ -136,18 +128,18 @@ mod tests {
     fn refilled_level_is_an_iceberg() {
         // What came with the first view is not counted; 4 + 4 + 2 = 10 = 5 · 2, in three refills.
         let result = after(&[("2", "50"), ("2", "4"), ("1", "4"), ("2", "2")]);
-        assert_eq!(result.hints.len(), 1);
-        let hint = &result.hints[0];
+        assert_eq!(result.len(), 1);
+        let hint = &result[0];
         assert_eq!((hint.side, hint.price, hint.refills), (BookSide::Bid, price("100"), 3));
         assert_eq!((hint.times_displayed, hint.watched_ms), (Some(5.0), 300));
     }
 
     #[test]
     fn one_large_trade_is_no_iceberg() {
-        assert!(after(&[("2", "0"), ("2", "50")]).hints.is_empty());
-        assert!(after(&[("2", "0"), ("2", "3"), ("2", "3"), ("2", "3")]).hints.is_empty());
+        assert!(after(&[("2", "0"), ("2", "50")]).is_empty());
+        assert!(after(&[("2", "0"), ("2", "3"), ("2", "3"), ("2", "3")]).is_empty());
         // Once ten were shown.
-        assert!(after(&[("10", "0"), ("2", "9"), ("2", "9"), ("2", "9")]).hints.is_empty());
+        assert!(after(&[("10", "0"), ("2", "9"), ("2", "9"), ("2", "9")]).is_empty());
     }
 
     #[test]
@@ -157,8 +149,8 @@ mod tests {
             let trades = [trade(at, 0, "100", "9", Buyer)];
             tracker.observe(&depth(&[("100", "1")], &[("101", "1")]), &trades, 0);
         }
-        assert!(tracker.hints().hints.is_empty());
+        assert!(tracker.hints().is_empty());
         tracker.observe(&depth(&[], &[]), &[], 0);
-        assert_eq!(tracker.hints().prices_watched, 0);
+        assert_eq!(tracker.prices_watched(), 0);
     }
 }

@@ -193,7 +193,6 @@ mod tests {
             let book = Depth {
                 bids: [level(prices.0, sizes.0)].into_iter().collect(),
                 asks: [level(prices.1, sizes.1)].into_iter().collect(),
-                ..Depth::default()
             };
             let _ = quotes(&book);
         }

@@ -17,11 +17,8 @@ const USUAL_MONEY: &[&str] = &["USDT", "USDC", "FDUSD", "TUSD", "USDP", "BUSD", 
 pub fn sizes(quote: &str, day: Option<Notional>) -> Vec<Notional> {
     let day = day.filter(|_| !USUAL_MONEY.contains(&quote));
     let places = 2 * PLACES as i32;
-    let of_day = |day: Notional| {
-        let part = day.units() / PART_OF_DAY;
-        (part > 0).then(|| part.ilog10() as i32 - places)
-    };
-    let top = day.and_then(of_day).unwrap_or(USUAL_TOP).clamp(*TOPS.start(), *TOPS.end());
+    let part = day.map(|day| day.units() / PART_OF_DAY).filter(|part| *part > 0);
+    let top = part.map_or(USUAL_TOP, |part| part.ilog10() as i32 - places).clamp(*TOPS.start(), *TOPS.end());
     let size = |down: u32| {
         let power = u32::try_from(top + places - down as i32).unwrap_or(0);
         Notional::from_units(10i128.pow(power))

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::figure::{Standing, Window};
 use super::icebergs::IcebergTracker;
 use super::profile::{Histogram, RowWidth, volume_profile};
-use super::walls::{WallRules, WallTracker};
+use super::walls::WallTracker;
 use super::{anomalies, cost, depth, flow, impact, quotes, vacuums, volatility};
 use tribune_binance::book::{Depth, Level};
 use tribune_binance::model::{Aggressor, Candle, Interval, Trade};
@@ -31,11 +31,10 @@ fn levels() -> impl Strategy<Value = Vec<Level>> {
 
 fn book() -> impl Strategy<Value = Depth> {
     let reach = || proptest::option::of(price());
-    (levels(), levels(), reach(), reach()).prop_map(|(bids, asks, bid_reach, ask_reach)| Depth {
-        bids: bids.into_iter().collect(),
-        asks: asks.into_iter().collect(),
-        bid_reach,
-        ask_reach,
+    (levels(), levels(), reach(), reach()).prop_map(|(bids, asks, bid_reach, ask_reach)| {
+        let mut book = Depth { bids: bids.into_iter().collect(), asks: asks.into_iter().collect() };
+        (book.bids.reach, book.asks.reach) = (bid_reach, ask_reach);
+        book
     })
 }
 
@@ -69,8 +68,6 @@ fn candles() -> impl Strategy<Value = Vec<Candle>> {
         volume,
         quote_volume: Notional::from_units(volume.units()),
         trades,
-        taker_buy_volume: volume,
-        taker_buy_quote_volume: Notional::ZERO,
     };
     vec(one.prop_map(candle), 0..60)
 }
@@ -92,7 +89,7 @@ proptest! {
 
     #[test]
     fn trades_and_views(views in vec((book(), trades(), time()), 0..6), window in (time(), time())) {
-        let mut walls = WallTracker::new(WallRules::with_floor(Notional::ZERO));
+        let mut walls = WallTracker::default();
         let mut icebergs = IcebergTracker::default();
         let window = Window { start_ms: window.0, end_ms: window.1 };
         for (book, trades, time) in &views {
@@ -103,7 +100,7 @@ proptest! {
             let _ = quotes::Touch::of(book);
         }
         let _ = anomalies::vanished_check(&walls.walls(), window.start_ms);
-        let _ = anomalies::iceberg_check(&icebergs.hints());
+        let _ = anomalies::iceberg_check(&icebergs);
     }
 
     #[test]
@@ -114,7 +111,7 @@ proptest! {
             let of_candles = Histogram::of_candles(&candles, window, width);
             for made in [of_trades, of_candles].into_iter().flatten() {
                 let _ = volume_profile(&made);
-                let _ = vacuums::vacuums(&made, 10);
+                let _ = vacuums::vacuums(&made);
             }
         }
     }

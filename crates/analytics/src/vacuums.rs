@@ -3,12 +3,12 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::figure::{Severity, Standing, Unavailable, Window, quotient, rounded};
-use super::profile::{Histogram, ProfileBasis};
+use super::figure::{Severity, Standing, Unavailable, quotient, rounded, twice_median};
+use super::profile::{Covered, Histogram, ProfileBasis};
 use tribune_binance::number::{Price, Quantity};
 
 /// A row is low below this share of the median row, in percent.
-pub const DEFAULT_THRESHOLD_PCT: u32 = 10;
+const THRESHOLD_PCT: u32 = 10;
 /// Fewer rows with volume have no meaningful median.
 pub const MIN_POPULATED_ROWS: usize = 5;
 
@@ -26,12 +26,8 @@ pub struct Vacuum {
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Vacuums {
-    pub basis: ProfileBasis,
     #[serde(flatten)]
-    pub window: Window,
-    pub window_secs: f64,
-    /// The share of the window for which there is data.
-    pub coverage: Option<f64>,
+    pub covered: Covered,
     pub threshold_pct_of_median: u32,
     pub median_row_base: Quantity,
     pub row_width: Price,
@@ -43,46 +39,36 @@ pub struct Vacuums {
 }
 
 /// Adjacent rows below the threshold, with rows above it on both sides. The median is that of the rows with volume.
-pub fn vacuums(histogram: &Histogram, threshold_pct: u32) -> Result<Vacuums, Unavailable> {
-    let mut populated: Vec<_> = histogram.rows.iter().copied().filter(|row| !row.is_zero()).collect();
+pub fn vacuums(histogram: &Histogram) -> Result<Vacuums, Unavailable> {
+    let populated: Vec<_> = histogram.rows.iter().copied().filter(|row| !row.is_zero()).collect();
     if populated.len() < MIN_POPULATED_ROWS {
         return Err(Unavailable::too_few("rows with volume", populated.len(), MIN_POPULATED_ROWS));
     }
-    populated.sort_unstable();
-    // The sum of the two middle rows, which of an odd number are the same one: twice the median.
-    let upper = populated[populated.len() / 2];
-    let lower = populated[(populated.len() - 1) / 2];
-    let twice_median = upper.checked_add(lower).ok_or(Unavailable::TooLarge)?.units();
-    let threshold = twice_median.checked_mul(i128::from(threshold_pct)).ok_or(Unavailable::TooLarge)?;
+    let count = populated.len();
+    let twice_median = twice_median(populated).ok_or(Unavailable::TooLarge)?;
+    let threshold = twice_median.checked_mul(i128::from(THRESHOLD_PCT)).ok_or(Unavailable::TooLarge)?;
     let is_low = |row: &Quantity| row.units().checked_mul(200).is_some_and(|scaled| scaled < threshold);
+    // Low rows lie between two that are not.
+    let high: Vec<usize> = (0..histogram.rows.len()).filter(|row| !is_low(&histogram.rows[*row])).collect();
+    let low = high.windows(2).map(|pair| (pair[0] + 1, pair[1])).filter(|(start, end)| start < end);
     Ok(Vacuums {
-        basis: histogram.basis,
-        window: histogram.window,
-        window_secs: histogram.window.seconds(),
-        coverage: histogram.coverage(),
-        threshold_pct_of_median: threshold_pct,
+        covered: histogram.covered,
+        threshold_pct_of_median: THRESHOLD_PCT,
         median_row_base: Quantity::from_units(twice_median / 2),
         row_width: Price::from_units(histogram.width),
-        populated_rows: populated.len(),
-        vacuums: runs(&histogram.rows, is_low)
+        populated_rows: count,
+        vacuums: low
             .map(|(start, end)| vacuum(histogram, start, end, twice_median))
             .collect::<Option<_>>()
             .ok_or(Unavailable::TooLarge)?,
         standing: Standing::Descriptive,
-        note: match histogram.basis {
+        note: match histogram.covered.basis {
             ProfileBasis::Trades => "little was traded there in the past; nothing follows for the future",
             ProfileBasis::Candles => {
                 "little was traded there in the past; candles spread their volume, so that small vacuums are hidden"
             }
         },
     })
-}
-
-/// Runs of low rows that have a row which is not low before and after them.
-fn runs(rows: &[Quantity], is_low: impl Fn(&Quantity) -> bool) -> impl Iterator<Item = (usize, usize)> {
-    let high: Vec<usize> = (0..rows.len()).filter(|row| !is_low(&rows[*row])).collect();
-    let pairs: Vec<_> = high.windows(2).map(|pair| (pair[0] + 1, pair[1])).collect();
-    pairs.into_iter().filter(|(start, end)| start < end)
 }
 
 fn vacuum(histogram: &Histogram, start: usize, end: usize, twice_median: i128) -> Option<Vacuum> {

@@ -11,15 +11,13 @@ use crate::health::BAND_BPS;
 use crate::history::{History, Sample};
 use crate::icebergs::{self, IcebergTracker};
 use crate::quotes::Touch;
-use crate::walls::{WallRules, WallTracker, Walls};
+use crate::walls::{WallTracker, Walls};
 use rust_decimal::prelude::ToPrimitive;
 use tribune_binance::feed::{Beats, BookView, OBSERVED_SECS, Observer};
 use tribune_binance::model::{Millis, Trade};
 use tribune_binance::number::Notional;
 use tribune_binance::tape::Tape;
 
-/// An hour of samples, one every ten seconds.
-const SAMPLES: usize = 360;
 const SAMPLE_SECS: u64 = OBSERVED_SECS;
 /// Vanished levels are listed for this long.
 const NEWS_MS: Millis = 5 * 60 * 1000;
@@ -30,12 +28,10 @@ const UNWATCHED: Unavailable = Unavailable::TooShort { need_secs: SAMPLE_SECS as
 /// A wall is worth at least this part of a day's turnover.
 const FLOOR_PART_OF_DAY: i128 = 20_000;
 
-#[derive(Debug)]
-pub struct Watch {
-    inner: Mutex<Watching>,
-}
+#[derive(Debug, Default)]
+pub struct Watch(Mutex<Watching>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Watching {
     walls: WallTracker,
     icebergs: IcebergTracker,
@@ -45,102 +41,79 @@ struct Watching {
     quote_rate: Baseline,
     depth: Baseline,
     spread: Baseline,
-    /// Spread in basis points and the band near the mid, when last looked at.
-    now: Result<(f64, Band), Unavailable>,
+    /// Spread in basis points and the band near the mid, when last looked at; `None` before that.
+    now: Option<Result<(f64, Band), Unavailable>>,
     beats: Beats,
     history: History,
 }
 
 impl Observer for Watch {
-    fn new(turnover: Option<Notional>) -> Self {
-        Self {
-            inner: Mutex::new(Watching {
-                walls: WallTracker::new(WallRules::with_floor(turnover.map_or(Notional::ZERO, floor))),
-                icebergs: IcebergTracker::default(),
-                last_trade: 0,
-                last_look: 0,
-                looks: 0,
-                quote_rate: Baseline::new(SAMPLES),
-                depth: Baseline::new(SAMPLES),
-                spread: Baseline::new(SAMPLES),
-                now: Err(UNWATCHED),
-                beats: Beats::default(),
-                history: History::default(),
-            }),
-        }
-    }
-
     fn set_turnover(&self, turnover: Notional) {
-        self.with(|watching| watching.walls.set_floor(floor(turnover)));
+        self.0.lock().walls.set_floor(floor(turnover));
     }
 
     fn look(&self, view: &BookView, tape: &Tape, beats: Beats, time: Millis) {
-        self.with(|watching| watching.look(view, tape, beats, time));
+        self.0.lock().look(view, tape, beats, time);
     }
 
     fn interrupted(&self, time: Millis) {
-        self.with(|watching| {
-            watching.walls.reset();
-            watching.icebergs.reset();
-            // Trade ids may restart, and earlier trades say nothing about later views.
-            watching.last_trade = 0;
-            watching.last_look = time;
-            watching.now = Err(UNWATCHED);
-            watching.beats = Beats::default();
-            watching.history.interrupted(time);
-        });
+        let mut watching = self.0.lock();
+        watching.walls.reset();
+        watching.icebergs.reset();
+        // Trade ids may restart, and earlier trades say nothing about later views.
+        watching.last_trade = 0;
+        watching.last_look = time;
+        watching.now = None;
+        watching.beats = Beats::default();
+        watching.history.interrupted(time);
     }
 }
 
 impl Watch {
-    fn with<T>(&self, look: impl FnOnce(&mut Watching) -> T) -> T {
-        look(&mut self.inner.lock())
-    }
-
     /// The walls of the last observation.
     pub fn walls(&self) -> Walls {
-        self.with(|watching| watching.walls.walls())
+        self.0.lock().walls.walls()
     }
 
     /// The same in a newer book, without recording it as an observation.
     pub fn walls_in(&self, view: &BookView, tape: &Tape, time: Millis) -> Walls {
-        let (mut walls, trades) = self.with(|watching| (watching.walls.clone(), watching.trades_since(tape)));
+        let watching = self.0.lock();
+        let (mut walls, trades) = (watching.walls.clone(), watching.trades_since(tape));
+        drop(watching);
         walls.observe(&view.depth, &trades, time);
         walls.walls()
     }
 
     /// Spread and imbalance of the last minutes, oldest first, with gaps where the book was not exact.
     pub fn history(&self) -> Vec<Sample> {
-        self.with(|watching| watching.history.samples())
+        self.0.lock().history.samples()
     }
 
     /// The book's anomalies, with the `more` checks of the caller.
     pub fn anomalies(&self, now: Millis, more: Vec<Check>) -> Anomalies {
-        self.with(|watching| {
-            let beats = watching.beats;
-            let (hints, walls) = (watching.icebergs.hints(), watching.walls.walls());
-            let quote_rate = match beats.seconds {
-                SAMPLE_SECS.. => quote_rate(beats.updates, beats.trades, &watching.quote_rate),
-                _ => Check::not_made(AnomalyKind::QuoteRate, UNWATCHED),
-            };
-            let stress = match &watching.now {
-                Ok((spread, band)) => liquidity_stress(band, *spread, &watching.depth, &watching.spread),
-                Err(reason) => Check::not_made(AnomalyKind::LiquidityStress, reason.clone()),
-            };
-            let since = now - NEWS_MS;
-            let mut checks = vec![
-                quote_rate.over(format!("the last {SAMPLE_SECS} s")),
-                stress.over("the last second"),
-                iceberg_check(&hints).over(format!("the last {} s at most", icebergs::WINDOW_MS / 1_000)),
-                vanished_check(&walls, since).over(news(walls.watched_ms)),
-            ];
-            checks.extend(more);
-            Anomalies {
-                icebergs: hints.hints.into_iter().take(MOST_LISTED).collect(),
-                vanished_untraded: walls.vanished_since(since).cloned().collect(),
-                ..Anomalies::from(checks)
-            }
-        })
+        let watching = self.0.lock();
+        let (beats, walls) = (watching.beats, watching.walls.walls());
+        let quote_rate = match beats.seconds {
+            SAMPLE_SECS.. => quote_rate(beats.updates, beats.trades, &watching.quote_rate),
+            _ => Check::not_made(AnomalyKind::QuoteRate, UNWATCHED),
+        };
+        let stress = match watching.now.as_ref().unwrap_or(&Err(UNWATCHED)) {
+            Ok((spread, band)) => liquidity_stress(band, *spread, &watching.depth, &watching.spread),
+            Err(reason) => Check::not_made(AnomalyKind::LiquidityStress, reason.clone()),
+        };
+        let since = now - NEWS_MS;
+        let mut checks = vec![
+            quote_rate.over(format!("the last {SAMPLE_SECS} s")),
+            stress.over("the last second"),
+            iceberg_check(&watching.icebergs).over(format!("the last {} s at most", icebergs::WINDOW_MS / 1_000)),
+            vanished_check(&walls, since).over(news(walls.watched_ms)),
+        ];
+        checks.extend(more);
+        Anomalies {
+            icebergs: watching.icebergs.hints().into_iter().take(MOST_LISTED).collect(),
+            vanished_untraded: walls.vanished_since(since).cloned().collect(),
+            ..Anomalies::from(checks)
+        }
     }
 }
 
@@ -157,14 +130,14 @@ impl Watching {
         self.last_trade = trades.last().map_or(self.last_trade, |trade| trade.last_id);
         self.walls.observe(&view.depth, &trades, time);
         self.icebergs.observe(&view.depth, &trades, time);
-        self.now = breadth(view);
+        self.now = Some(breadth(view));
         self.history.look(&view.depth, time);
         self.looks += 1;
         if self.looks.is_multiple_of(SAMPLE_SECS) && beats.seconds >= SAMPLE_SECS {
             if beats.trades > 0 {
                 self.quote_rate.push(beats.updates as f64 / beats.trades as f64);
             }
-            if let Ok((spread, band)) = &self.now {
+            if let Some(Ok((spread, band))) = &self.now {
                 self.spread.push(*spread);
                 self.depth.push(band.smaller_side().as_f64());
             }
@@ -205,8 +178,7 @@ mod tests {
     /// Twenty levels a side, and an ask of 500 at 102 that is a wall.
     fn look(watch: &Watch, tape: &Tape, has_wall: bool, time: Millis) {
         let of = |price: i64| Level { price: Price::from_units(price * 100_000_000), quantity: quantity("1") };
-        let mut depth =
-            Depth { bids: (80..100).map(of).collect(), asks: (103..123).map(of).collect(), ..Depth::default() };
+        let mut depth = Depth { bids: (80..100).map(of).collect(), asks: (103..123).map(of).collect() };
         depth.asks.set(Level { price: price("102"), quantity: quantity(if has_wall { "500" } else { "0" }) });
         let view = BookView {
             symbol: "BTCUSDT".into(),
@@ -234,7 +206,7 @@ mod tests {
 
     #[test]
     fn bought_wall_is_traded_even_after_ids_restart() {
-        let (watch, tape) = (Watch::new(None), Tape::new(900_000));
+        let (watch, tape) = (Watch::default(), Tape::new(900_000));
         tape.opened(0);
         assert_eq!(vanished(&watch, &tape, 1_000, 5_000_000), 0);
         watch.interrupted(100_000);

@@ -20,13 +20,6 @@ pub enum Aggressor {
     Seller,
 }
 
-impl Aggressor {
-    /// The side that did not make the price took it.
-    pub const fn against(is_buyer_maker: bool) -> Self {
-        if is_buyer_maker { Self::Seller } else { Self::Buyer }
-    }
-}
-
 /// One trade, or several of one order at one price (an aggregate).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trade {
@@ -52,8 +45,6 @@ pub struct Candle {
     pub volume: Quantity,
     pub quote_volume: Notional,
     pub trades: u64,
-    pub taker_buy_volume: Quantity,
-    pub taker_buy_quote_volume: Notional,
 }
 
 macro_rules! intervals {
@@ -104,8 +95,9 @@ impl FromStr for Interval {
 }
 
 /// Whether a symbol can be traded now.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SymbolStatus {
+    #[default]
     Trading,
     /// Halted for now.
     Halted,
@@ -114,7 +106,7 @@ pub enum SymbolStatus {
 }
 
 /// One symbol of exchangeInfo.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Symbol {
     pub name: Arc<str>,
     pub base: Arc<str>,
@@ -139,15 +131,8 @@ impl Symbol {
             name: name.into(),
             base: base.into(),
             quote: quote.into(),
-            status: SymbolStatus::Trading,
             status_text: "TRADING".into(),
-            tick_size: None,
-            step_size: None,
-            min_quantity: None,
-            max_quantity: None,
-            min_notional: None,
-            max_notional: None,
-            unread_rule: None,
+            ..Self::default()
         }
     }
 }

@@ -7,7 +7,7 @@ use std::ops::{Add, Mul};
 use std::str::FromStr;
 
 use rust_decimal::Decimal;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Places after the point that the exchange has.
@@ -25,17 +25,22 @@ pub enum InvalidNumber {
     TooLarge,
 }
 
-/// What one unit of the base asset costs, in the quote asset, in 10⁻⁸.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+// Plain comments on these three: schemas repeat doc comments of types, and use these types everywhere.
+
+// What one unit of the base asset costs, in the quote asset, in 10⁻⁸.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, JsonSchema)]
+#[schemars(with = "String", inline)]
 pub struct Price(i64);
 
-/// An amount of the base asset in 10⁻⁸. Wider than a price: of the cheapest coins single levels hold
-/// more than 64 bits can count.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+// An amount of the base asset in 10⁻⁸. Wider than a price: of the cheapest coins single levels hold
+// more than 64 bits can count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, JsonSchema)]
+#[schemars(with = "String", inline)]
 pub struct Quantity(i128);
 
-/// An amount of the quote asset in 10⁻¹⁶: a price times a quantity, exactly.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+// An amount of the quote asset in 10⁻¹⁶: a price times a quantity, exactly.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, JsonSchema)]
+#[schemars(with = "String", inline)]
 pub struct Notional(i128);
 
 /// A decimal text without sign, as an integer of 10⁻⁸. Nearly every text is short, and then 64 bits do,
@@ -74,27 +79,9 @@ where
 }
 
 impl Price {
-    pub fn parse(text: &str) -> Result<Self, InvalidNumber> {
-        let units = units(text.as_bytes())?;
-        i64::try_from(units).map(Self).map_err(|_| InvalidNumber::TooLarge)
-    }
-
     /// Money for `quantity` at this price; `None` if it is more than can be counted.
     pub fn times(self, quantity: Quantity) -> Option<Notional> {
         i128::from(self.0).checked_mul(quantity.0).map(Notional)
-    }
-}
-
-impl Quantity {
-    pub fn parse(text: &str) -> Result<Self, InvalidNumber> {
-        units(text.as_bytes()).map(Self)
-    }
-}
-
-impl Notional {
-    /// Money as the wire has it (eight places).
-    pub fn parse(text: &str) -> Result<Self, InvalidNumber> {
-        units(text.as_bytes())?.checked_mul(UNIT).map(Self).ok_or(InvalidNumber::TooLarge)
     }
 }
 
@@ -161,6 +148,13 @@ macro_rules! number_in_units {
         impl $kind {
             pub const ZERO: Self = Self(0);
 
+            /// As the wire has it: no sign, at most eight places.
+            pub fn parse(text: &str) -> Result<Self, InvalidNumber> {
+                let units = units(text.as_bytes())?.checked_mul($one / UNIT);
+                let units = units.and_then(|units| <$units>::try_from(units).ok());
+                units.map(Self).ok_or(InvalidNumber::TooLarge)
+            }
+
             pub const fn from_units(units: $units) -> Self {
                 Self(units)
             }
@@ -190,7 +184,6 @@ macro_rules! number_in_units {
             }
         }
 
-        /// As the wire has it: no sign, at most eight places.
         impl FromStr for $kind {
             type Err = InvalidNumber;
 
@@ -216,23 +209,7 @@ macro_rules! number_in_units {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
                 let text = Cow::<'_, str>::deserialize(deserializer)?;
                 let units = written_units(&text, $places).and_then(|units| <$units>::try_from(units).ok());
-                units
-                    .map(Self)
-                    .ok_or_else(|| serde::de::Error::custom("not an exact decimal number"))
-            }
-        }
-
-        impl JsonSchema for $kind {
-            fn inline_schema() -> bool {
-                true
-            }
-
-            fn schema_name() -> Cow<'static, str> {
-                stringify!($kind).into()
-            }
-
-            fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                json_schema!({"type": "string"})
+                units.map(Self).ok_or_else(|| serde::de::Error::custom("not an exact decimal number"))
             }
         }
     };

@@ -98,11 +98,6 @@ impl Tape {
         Recent { sealed, open: inner.open.clone(), from, complete_from: inner.complete_from }
     }
 
-    /// Trades from this time on are all here; `None` if nothing is known.
-    pub fn complete_from(&self) -> Option<Millis> {
-        self.inner.lock().complete_from
-    }
-
     pub fn last(&self) -> Option<Trade> {
         let inner = self.inner.lock();
         let sealed = || inner.sealed.back().and_then(|part| part.last());
@@ -155,7 +150,7 @@ mod tests {
 
         // One is missing: what came before it is not whole.
         tape.push(trade(1_001, 2_500), false);
-        assert_eq!(tape.complete_from(), Some(2_500));
+        assert_eq!(tape.recent(0).complete_from, Some(2_500));
         assert_eq!(tape.last().map(|trade| trade.last_id), Some(1_001));
     }
 

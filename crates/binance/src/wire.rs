@@ -1,6 +1,7 @@
-//! How the exchange writes numbers and times in JSON, for `#[serde(deserialize_with)]`. Stricter than what we write
-//! ourselves: a number with a sign or with more than eight places is refused.
+//! How the exchange writes numbers and times in JSON, for `#[serde(deserialize_with)]`, and trades. Stricter than what we
+//! write ourselves: a number with a sign or with more than eight places is refused.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
@@ -8,8 +9,8 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 
-use crate::model::Millis;
-use crate::number::InvalidNumber;
+use crate::model::{Aggressor, Millis, Trade};
+use crate::number::{InvalidNumber, Price, Quantity};
 
 /// The last moment of the year 9999: what calendars can still show.
 const MAX_MILLIS: Millis = 253_402_300_799_999;
@@ -45,15 +46,6 @@ where
     Ok(Some(value).filter(|value| *value != T::default()))
 }
 
-/// A number in a field that may be missing, with `default`.
-pub fn some_number<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
-where
-    D: Deserializer<'de>,
-    T: FromStr<Err = InvalidNumber>,
-{
-    number(deserializer).map(Some)
-}
-
 /// A time in milliseconds.
 pub fn millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Millis, D::Error> {
     let time = Millis::deserialize(deserializer)?;
@@ -87,4 +79,38 @@ pub fn levels<'de, D: Deserializer<'de>, L: Deserialize<'de>>(deserializer: D) -
         }
     }
     deserializer.deserialize_seq(Levels(PhantomData))
+}
+
+/// A trade, as streams and REST write it: a single one, or an aggregate of several. REST has long names in single trades.
+#[derive(Deserialize)]
+#[serde(expecting = "an object")]
+pub struct TradeWire<'a> {
+    /// The symbol, in streams.
+    #[serde(borrow, default)]
+    pub s: Cow<'a, str>,
+    #[serde(alias = "price", deserialize_with = "number")]
+    p: Price,
+    #[serde(alias = "qty", deserialize_with = "number")]
+    q: Quantity,
+    #[serde(rename = "T", alias = "time", deserialize_with = "millis")]
+    time: Millis,
+    /// Whether the buyer was the maker: then the seller crossed the spread.
+    #[serde(alias = "isBuyerMaker")]
+    m: bool,
+    /// The id of a single trade.
+    #[serde(alias = "id")]
+    t: Option<u64>,
+    /// The id of an aggregate, and those of its first and last trade.
+    pub a: Option<u64>,
+    pub f: Option<u64>,
+    l: Option<u64>,
+}
+
+impl TradeWire<'_> {
+    /// `None` if its ids are missing or impossible.
+    pub fn trade(&self) -> Option<Trade> {
+        let (first_id, last_id) = self.f.or(self.t).zip(self.l.or(self.t)).filter(|(first, last)| first <= last)?;
+        let aggressor = if self.m { Aggressor::Seller } else { Aggressor::Buyer };
+        Some(Trade { price: self.p, quantity: self.q, time: self.time, aggressor, first_id, last_id })
+    }
 }

@@ -1,14 +1,19 @@
-//! One book without a connection, for benchmarks and tests: what a shard does with its messages, and nothing else.
+//! For benchmarks and tests: one book without a connection, which does what a shard does with its messages and nothing
+//! else; and a feed that is connected from the start.
 
 use std::sync::Arc;
+
+use tribune_clock::Clock;
 
 use super::event::{Event, decode};
 use super::observer::Observer;
 use super::published::Published;
 use super::tracked::Tracked;
+use super::{Feed, Settings};
 use crate::book::{Outcome, Snapshot};
 use crate::model::Millis;
 use crate::moment::Moment;
+use crate::rest::Rest;
 
 pub struct Alone<O> {
     tracked: Tracked<O>,
@@ -16,7 +21,7 @@ pub struct Alone<O> {
 
 impl<O: Observer> Alone<O> {
     pub fn new(symbol: &str, snapshot: Snapshot, max_levels: usize, now: Moment) -> Self {
-        let published = Arc::new(Published::new(Arc::from(symbol), true, 0, None, now));
+        let published = Arc::new(Published::new(Arc::from(symbol), true, 0, now));
         let mut tracked = Tracked::new(published, max_levels, now.monotonic);
         tracked.opened(now, now.wall.as_millisecond());
         tracked.install(snapshot, now);
@@ -57,5 +62,14 @@ impl<O: Observer> Alone<O> {
 
     pub fn publish(&mut self, now: Moment) {
         self.tracked.publish(now);
+    }
+}
+
+impl<O: Observer> Feed<O> {
+    /// A feed that is connected. Must be called within a runtime.
+    pub fn start(settings: Settings, rest: Rest, clock: Arc<dyn Clock>) -> Arc<Self> {
+        let feed = Self::new(settings, rest, clock);
+        feed.connect();
+        feed
     }
 }

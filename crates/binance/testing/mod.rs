@@ -23,8 +23,6 @@ use crate::tape::Tape;
 
 /// Keeps nothing.
 impl Observer for () {
-    fn new(_: Option<Notional>) -> Self {}
-
     fn set_turnover(&self, _: Notional) {}
 
     fn look(&self, _: &BookView, _: &Tape, _: Beats, _: Millis) {}

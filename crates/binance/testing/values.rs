@@ -25,7 +25,13 @@ pub fn level(at: &(&str, &str)) -> Level {
 
 /// A book of which everything is known.
 pub fn depth(bids: &[(&str, &str)], asks: &[(&str, &str)]) -> Depth {
-    Depth { bids: bids.iter().map(level).collect(), asks: asks.iter().map(level).collect(), ..Depth::default() }
+    Depth { bids: bids.iter().map(level).collect(), asks: asks.iter().map(level).collect() }
+}
+
+/// The same book, known only down and up to these prices.
+pub fn known_to(mut depth: Depth, bid: Option<&str>, ask: Option<&str>) -> Depth {
+    (depth.bids.reach, depth.asks.reach) = (bid.map(price), ask.map(price));
+    depth
 }
 
 /// One trade with its own id.
@@ -33,7 +39,7 @@ pub fn trade(id: u64, time: Millis, at: &str, size: &str, aggressor: Aggressor) 
     Trade { price: price(at), quantity: quantity(size), time, aggressor, first_id: id, last_id: id }
 }
 
-/// A minute's candle: open, high, low, close, and a volume of which a half was bought.
+/// A minute's candle: open, high, low, close, and volume.
 pub fn minute(index: i64, ohlc: [&str; 4], volume: &str) -> Candle {
     let [open, high, low, close] = ohlc.map(price);
     let volume = quantity(volume);
@@ -48,8 +54,6 @@ pub fn minute(index: i64, ohlc: [&str; 4], volume: &str) -> Candle {
         volume,
         quote_volume,
         trades: u64::from(!volume.is_zero()),
-        taker_buy_volume: Quantity::from_units(volume.units() / 2),
-        taker_buy_quote_volume: Notional::from_units(quote_volume.units() / 2),
     }
 }
 
@@ -62,7 +66,6 @@ pub fn books() -> impl Strategy<Value = Depth> {
         Depth {
             bids: bids.into_iter().map(|(down, q)| level(middle - down, q)).collect(),
             asks: asks.into_iter().map(|(up, q)| level(middle + gap + up, q)).collect(),
-            ..Depth::default()
         }
     })
 }

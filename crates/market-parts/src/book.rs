@@ -50,7 +50,7 @@ pub fn depth_chart(depth: &Depth, pair: &Pair) -> Panel {
     let touch = Touch::of(depth).map_err(|reason| reason.to_string());
     let drawn = touch.map(|touch| {
         let mid = (touch.bid().price.as_f64() + touch.ask().price.as_f64()) / 2.0;
-        let (bids, asks) = (near(depth.known_bids(), mid), near(depth.known_asks(), mid));
+        let (bids, asks) = (near(depth.bids.known(), mid), near(depth.asks.known(), mid));
         let is_near = |side: &[(f64, f64)]| side.last().is_none_or(|(price, _)| within(*price, mid));
         let reach = match is_near(&bids) && is_near(&asks) {
             true => format!("within {CHART_PCT} % of the mid"),
@@ -95,8 +95,8 @@ fn thinned(points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
 }
 
 pub fn ladder(depth: &Depth, pair: &Pair) -> Panel {
-    let bids: Vec<Step> = steps(depth.known_bids().take(RUNGS)).collect();
-    let asks: Vec<Step> = steps(depth.known_asks().take(RUNGS)).collect();
+    let bids: Vec<Step> = steps(depth.bids.known().take(RUNGS)).collect();
+    let asks: Vec<Step> = steps(depth.asks.known().take(RUNGS)).collect();
     let both = || bids.iter().chain(&asks);
     let largest = both().map(|step| step.total.as_f64()).fold(0.0, f64::max);
     let quantities: Vec<String> = both().map(|step| step.total.to_string()).collect();
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn lines_have_gaps_and_end_with_the_book() {
-        let watch = tribune_analytics::Watch::new(None);
+        let watch = tribune_analytics::Watch::default();
         let book = |time| tribune_binance::feed::BookView {
             symbol: "BTCUSDT".into(),
             depth: depth(&[("99", "3")], &[("101", "1")]),
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn spread_of_one_tick_is_visible() {
-        let watch = tribune_analytics::Watch::new(None);
+        let watch = tribune_analytics::Watch::default();
         for time in [0, 2_000, 4_000] {
             let book = tribune_binance::feed::BookView {
                 symbol: "BTCUSDT".into(),

@@ -256,10 +256,8 @@ impl Market {
     /// The same, with so many levels if a snapshot is requested.
     pub async fn book_of(&self, symbol: &Symbol, levels: u32) -> Result<BookReading> {
         let tracked = self.watched(symbol);
-        let (status, view) = tracked.as_ref().map_or((None, None), |tracked| {
-            let (status, view) = tracked.read();
-            (Some(status), view)
-        });
+        let status = tracked.as_ref().map(|tracked| tracked.status());
+        let view = status.as_ref().and_then(|status| status.view.clone());
         let (state, reason) = match &status {
             Some(status) => (status.state, status.reason.clone()),
             None => (BookState::Warming, Some(ASKED_EACH_TIME.to_owned())),

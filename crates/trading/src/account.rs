@@ -86,7 +86,7 @@ impl TradingAccount {
     /// Looks an order up. If its outcome was unknown, the journal now records it.
     pub(super) async fn find(&self, symbol: &str, order: OrderName, cx: &CallContext) -> Result<Stamped<OrderState>> {
         let (parameter, value) = order.parameter();
-        let request = Request::new(Endpoint::Order).symbol(symbol).map_err(exchange_error)?;
+        let request = Request::new(Endpoint::ORDER).symbol(symbol).map_err(exchange_error)?;
         let request = request.with(parameter, &value);
         let found = self.rest.signed(&self.signer, Method::GET, request, answers::order).await;
         let (event, names) = match &found {
@@ -150,7 +150,7 @@ impl TradingAccount {
     /// Refuses orders while the operator's file is there, or if the key can withdraw. Returns a note for previews.
     pub(super) async fn check_permission(&self) -> Result<Option<&'static str>> {
         self.check_stop().await?;
-        let request = Request::new(Endpoint::ApiRestrictions);
+        let request = Request::new(Endpoint::API_RESTRICTIONS);
         let restrictions = self.rest.signed(&self.signer, Method::GET, request, answers::untimed).await;
         match restrictions {
             Ok(Stamped { value: Restrictions { enable_withdrawals: true }, .. }) => refuse(

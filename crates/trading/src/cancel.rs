@@ -41,7 +41,7 @@ pub(super) async fn call(account: &Arc<TradingAccount>, wanted: OneOrder, cx: &C
     let (parameter, value) = order.parameter();
     // A cancellation has its own id, so that two can be told apart.
     let name = random_name("tribune-")?;
-    let request = Request::new(Endpoint::Order)
+    let request = Request::new(Endpoint::ORDER)
         .symbol(&wanted.symbol)
         .map_err(exchange_error)?
         .with(parameter, &value)

@@ -124,7 +124,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use tribune_binance::testing::{depth, price};
+    use tribune_binance::testing::{depth, known_to, price};
 
     fn order(side: &str, more: Value) -> Order {
         let mut args = json!({"symbol": "S", "side": side});
@@ -187,7 +187,7 @@ mod tests {
             error.message().to_owned()
         };
         assert!(refused(&market("BUY", "102"), &book()).contains("known only as far as 500"));
-        let partly = Depth { ask_reach: Some(price("151")), ..book() };
+        let partly = known_to(book(), None, Some("151"));
         assert!(market("BUY", "1").estimate(&partly).is_ok());
         assert!(refused(&market("BUY", "1.001"), &partly).contains("order less, or use a limit"));
         let empty = depth(&[("150", "2")], &[]);

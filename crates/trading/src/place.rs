@@ -100,7 +100,7 @@ pub(super) async fn call(account: &Arc<TradingAccount>, args: &OrderArguments, c
 async fn preview(account: &TradingAccount, order: &Order, cx: &CallContext) -> Result<ToolOutput> {
     let warning = account.check_permission().await?;
     let checked = account.check(order).await?;
-    let request = order.write(Request::new(Endpoint::OrderTest))?;
+    let request = order.write(Request::new(Endpoint::ORDER_TEST))?;
     let tested = account.test(request).await?;
     let preview_token = account.previews.issue(order, &cx.principal)?;
     let (history, settings) = (&account.journal.history, &account.settings);
@@ -153,7 +153,7 @@ async fn place(account: &Arc<TradingAccount>, order: &Order, token: &str, cx: &C
         account.check_stop().await?;
         let mut intent = account.entry(Action::Place, OrderName::Client(name.clone()), json!(order), cx);
         intent.notional = Some(checked.estimate.counted);
-        let request = order.write(Request::new(Endpoint::Order))?;
+        let request = order.write(Request::new(Endpoint::ORDER))?;
         let request = request.with("newClientOrderId", &name).with("newOrderRespType", "RESULT");
         if !history.begin(&intent, &account.settings.limits)? {
             // A concurrent call with this token was faster.

@@ -90,7 +90,7 @@ struct Listed {
 }
 
 pub(super) async fn balances(account: &TradingAccount) -> Result<ToolOutput> {
-    let request = Request::new(Endpoint::Account).with("omitZeroBalances", "true");
+    let request = Request::new(Endpoint::ACCOUNT).with("omitZeroBalances", "true");
     let mut found = account.ask(request, answers::account).await?;
     let left_out = truncate(&mut found.value.balances, MAX_BALANCES);
     let count = found.value.balances.len();
@@ -99,7 +99,7 @@ pub(super) async fn balances(account: &TradingAccount) -> Result<ToolOutput> {
 }
 
 pub(super) async fn my_trades(account: &TradingAccount, listing: &Listing) -> Result<ToolOutput> {
-    let request = listing.request(Endpoint::MyTrades, "fromId")?;
+    let request = listing.request(Endpoint::MY_TRADES, "fromId")?;
     let mut found = account.ask(request, answers::own_trades).await?;
     let list = Listed::new(&mut found.value);
     let count = list.count;
@@ -112,7 +112,7 @@ pub(super) async fn order(account: &TradingAccount, wanted: &OneOrder, cx: &Call
 }
 
 pub(super) async fn open_orders(account: &TradingAccount, of: OneOrEverySymbol) -> Result<ToolOutput> {
-    let request = Request::new(Endpoint::OpenOrders);
+    let request = Request::new(Endpoint::OPEN_ORDERS);
     let request = match of.symbol {
         Some(symbol) => request.symbol(&symbol).map_err(exchange_error)?,
         None => request,
@@ -121,7 +121,7 @@ pub(super) async fn open_orders(account: &TradingAccount, of: OneOrEverySymbol) 
 }
 
 pub(super) async fn all_orders(account: &TradingAccount, listing: &Listing) -> Result<ToolOutput> {
-    orders(account, listing.request(Endpoint::AllOrders, "orderId")?).await
+    orders(account, listing.request(Endpoint::ALL_ORDERS, "orderId")?).await
 }
 
 async fn orders(account: &TradingAccount, request: Request) -> Result<ToolOutput> {

@@ -5,27 +5,24 @@ use std::collections::VecDeque;
 use crate::figure::{Unavailable, quantile};
 
 /// The fewest samples of a baseline.
-pub const MIN_BASELINE: usize = 30;
+pub(super) const MIN_BASELINE: usize = 30;
+
+/// An hour of samples, one every ten seconds.
+const MOST: usize = 360;
 
 /// The last values of one figure of one symbol.
-#[derive(Debug, Clone)]
-pub struct Baseline {
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Baseline {
     values: VecDeque<f64>,
-    most: usize,
 }
 
 impl Baseline {
-    /// Keeps the last `most` values.
-    pub fn new(most: usize) -> Self {
-        Self { values: VecDeque::new(), most: most.max(1) }
-    }
-
     /// Ignores NaN and infinities.
     pub fn push(&mut self, value: f64) {
         if !value.is_finite() {
             return;
         }
-        if self.values.len() == self.most {
+        if self.values.len() == MOST {
             self.values.pop_front();
         }
         self.values.push_back(value);
@@ -33,10 +30,6 @@ impl Baseline {
 
     pub fn len(&self) -> usize {
         self.values.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.values.is_empty()
     }
 
     /// The value below which `share` of the values lie; `None` while there are too few.

@@ -2,16 +2,16 @@
 
 mod baseline;
 
-pub use baseline::{Baseline, MIN_BASELINE};
+pub(crate) use baseline::Baseline;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::depth::Band;
 use crate::figure::{Severity, Standing, Unavailable, median, significant};
-use crate::icebergs::{IcebergHint, IcebergHints};
+use crate::icebergs::{IcebergHint, IcebergTracker};
 use crate::walls::{Vanished, Walls};
-use baseline::short_past;
+use baseline::{MIN_BASELINE, short_past};
 use tribune_binance::model::{Candle, Millis};
 
 /// A quote rate below this many times the usual is no anomaly, whatever its percentile.
@@ -122,7 +122,7 @@ impl AnomalyKind {
 
 /// Book updates per trade over a window, against earlier windows. An anomaly is above both the 99th percentile of the past
 /// and three times its median.
-pub fn quote_rate(updates: u64, trades: u64, past: &Baseline) -> Check {
+pub(crate) fn quote_rate(updates: u64, trades: u64, past: &Baseline) -> Check {
     let compare = || {
         if trades == 0 {
             return Err(Unavailable::NoTrades);
@@ -138,7 +138,7 @@ pub fn quote_rate(updates: u64, trades: u64, past: &Baseline) -> Check {
 }
 
 /// The thinner side of a band and the spread, against their past. An anomaly if both are at least twice as bad as usual.
-pub fn liquidity_stress(band: &Band, spread_bps: f64, past_depth: &Baseline, past_spread: &Baseline) -> Check {
+pub(crate) fn liquidity_stress(band: &Band, spread_bps: f64, past_depth: &Baseline, past_spread: &Baseline) -> Check {
     let depth = band.smaller_side().as_f64();
     let compare = || {
         if !band.complete {
@@ -189,19 +189,19 @@ fn deviations(values: &[f64], of: impl Fn(f64) -> f64) -> Result<Compared, Unava
     Ok(Compared { value: of(MAD_OF_NORMAL * (last - middle) / spread), baseline: None, threshold: OUTLIER_DEVIATIONS })
 }
 
-pub fn iceberg_check(hints: &IcebergHints) -> Check {
-    let outcome = match hints.prices_watched {
+pub(crate) fn iceberg_check(tracker: &IcebergTracker) -> Check {
+    let outcome = match tracker.prices_watched() {
         0 => Err(Unavailable::Unknown("the recent book")),
-        _ => Ok(count(hints.hints.len())),
+        _ => Ok(count(tracker.hints().len())),
     };
-    Check::of(AnomalyKind::IcebergHint, hints.prices_watched, outcome)
+    Check::of(AnomalyKind::IcebergHint, tracker.prices_watched(), outcome)
 }
 
 /// A book must have been watched this long before the check can find nothing.
 const VANISHED_WATCH_MS: Millis = 30_000;
 
 /// Large levels that vanished untraded after `since`.
-pub fn vanished_check(walls: &Walls, since: Millis) -> Check {
+pub(crate) fn vanished_check(walls: &Walls, since: Millis) -> Check {
     let outcome = match (walls.watched_ms, walls.vanished_since(since).count()) {
         (0, _) => Err(Unavailable::Unknown("the recent book")),
         // A short watch without a finding proves nothing.

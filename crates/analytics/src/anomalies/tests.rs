@@ -1,11 +1,10 @@
 use super::*;
 use crate::depth::band;
 use proptest::prelude::*;
-use tribune_binance::book::Depth;
-use tribune_binance::testing::{books, depth, minute, price};
+use tribune_binance::testing::{books, depth, known_to, minute};
 
 fn past(values: impl IntoIterator<Item = f64>) -> Baseline {
-    let mut past = Baseline::new(100);
+    let mut past = Baseline::default();
     values.into_iter().for_each(|value| past.push(value));
     past
 }
@@ -28,9 +27,8 @@ fn no_past_no_anomaly() {
     assert_eq!((result.found, result.value, result.severity), (None, None, None));
     assert!(matches!(result.reason, Some(Unavailable::TooFew { have: 29, need: 30, .. })));
     assert_eq!(quote_rate(5, 0, &past([1.0; 50])).reason, Some(Unavailable::NoTrades));
-    let mut short = Baseline::new(3);
-    [1.0, 2.0, f64::NAN, 3.0, 4.0].into_iter().for_each(|value| short.push(value));
-    assert_eq!(short.len(), 3);
+    let long = past([f64::NAN].into_iter().chain((0..=360).map(f64::from)));
+    assert_eq!((long.len(), long.quantile(0.0)), (360, Ok(1.0)));
 }
 
 #[test]
@@ -45,7 +43,7 @@ fn stress_needs_both_depth_and_spread() {
     let result = of("2.5", 10.0);
     assert_eq!(result.value, Some(4.0));
     assert_eq!((result.found, result.severity), (Some(true), Some(Severity::Medium)));
-    let partly = Depth { ask_reach: Some(price("100.06")), ..book("2.5") };
+    let partly = known_to(book("2.5"), None, Some("100.06"));
     let unknown = liquidity_stress(&band(&partly, 25).expect("band"), 10.0, &usual, &spread);
     assert_eq!((unknown.found, unknown.reason), (None, Some(Unavailable::BeyondReach)));
     assert!(!result.note.contains("imminent"));

@@ -37,8 +37,8 @@ pub struct HealthInputs<'a> {
     pub flow: Result<&'a TradeFlow, Unavailable>,
     /// What the flow is taken over.
     pub flow_secs: u32,
-    pub anomalies: Option<&'a Anomalies>,
-    pub age_ms: Option<u64>,
+    pub anomalies: &'a Anomalies,
+    pub age_ms: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -99,8 +99,8 @@ pub fn health(inputs: &HealthInputs<'_>) -> Health {
 
 /// Why there is no score.
 fn unscored(inputs: &HealthInputs<'_>, weights_used: f64) -> Option<Unavailable> {
-    if let Some(age) = inputs.age_ms.filter(|age| *age >= MAX_AGE_MS) {
-        return Some(Unavailable::TooOld { secs: age / 1_000 });
+    if inputs.age_ms >= MAX_AGE_MS {
+        return Some(Unavailable::TooOld { secs: inputs.age_ms / 1_000 });
     }
     // Float sums such as 0.2 + 0.15 are off in their last digit.
     let percent = |weight: f64| (weight * 100.0).round() as u32;
@@ -162,34 +162,28 @@ fn flow(inputs: &HealthInputs<'_>) -> Component {
 }
 
 fn anomalies(inputs: &HealthInputs<'_>) -> Component {
-    let checked = inputs.anomalies.filter(|anomalies| anomalies.checked > 0);
-    let points = checked.map(|anomalies| {
-        let severities = anomalies.checks.iter().filter_map(|check| check.severity);
-        severities
-            .map(|severity| match severity {
-                Severity::Low => 15.0,
-                Severity::Medium => 35.0,
-                Severity::High => 60.0,
-            })
-            .sum()
+    let (made, all) = (inputs.anomalies.checked, inputs.anomalies.checks.len());
+    let severities = inputs.anomalies.checks.iter().filter_map(|check| check.severity);
+    let points = severities.map(|severity| match severity {
+        Severity::Low => 15.0,
+        Severity::Medium => 35.0,
+        Severity::High => 60.0,
     });
     let unit = "points of what was found: low 15, medium 35, high 60";
-    let (made, all) = checked.map_or((0, 0), |anomalies| (anomalies.checked, anomalies.checks.len()));
     Component::of(
         ("anomalies", 0.15, unit.into()),
         "100 less the points, not below 0",
-        points.ok_or(Unavailable::Unknown("the symbol's past")),
+        (made > 0).then(|| points.sum()).ok_or(Unavailable::Unknown("the symbol's past")),
         |points| 100.0 - points,
     )
     .lacking(made < all, || format!("of {made} of {all} checks: the others could not be made").into())
 }
 
 fn freshness(inputs: &HealthInputs<'_>) -> Component {
-    let age = inputs.age_ms.map(|age| age as f64);
     Component::of(
         ("freshness", 0.10, "age of the data in ms".into()),
         "100 at 1,000 or less, 0 at 5,000 or more, linear between",
-        age.ok_or(Unavailable::Unknown("the age of the data")),
+        Ok(inputs.age_ms as f64),
         |age| 100.0 * (5_000.0 - age) / 4_000.0,
     )
 }

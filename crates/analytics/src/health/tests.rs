@@ -20,7 +20,7 @@ fn matches_hand_computation() {
     // 8 bought, 2 sold: |8 − 2|/10 = 0.6.
     let all: Vec<_> = (0..10).map(|id| trade(id, 1, "100", "1", if id < 8 { Buyer } else { Seller })).collect();
     let flow = trade_flow(&all, Window::last(1, 1), -1_000).expect("flow");
-    let mut past = Baseline::new(50);
+    let mut past = Baseline::default();
     (0..50).for_each(|_| past.push(10.0));
     // 300 for each trade against three times 10: ten times the threshold, high, 60 points.
     let anomalies = Anomalies::from(vec![quote_rate(300, 1, &past)]);
@@ -30,8 +30,8 @@ fn matches_hand_computation() {
         quote_volume_24h: Some(money("1000500")),
         flow: Ok(&flow),
         flow_secs: 60,
-        anomalies: Some(&anomalies),
-        age_ms: Some(2_000),
+        anomalies: &anomalies,
+        age_ms: 2_000,
     });
     // spread: 100 − 100·ln 10/ln 50 = 100 − 58.8588 = 41.1. depth: 100.05/1000500 = 1 bps: half way from 0.1 to 10.
     // balance: |199.8/399.9| = 0.4996 → 50.0. flow: 40. anomalies: 40. freshness: 100·3000/4000 = 75.
@@ -50,8 +50,8 @@ fn unknown_markets_are_left_out_and_counted() {
         quote_volume_24h: None,
         flow: Err(Unavailable::NoTrades),
         flow_secs: 60,
-        anomalies: None,
-        age_ms: Some(4_999),
+        anomalies: &Anomalies::from(Vec::new()),
+        age_ms: 4_999,
     });
     assert_eq!(scores(&result), [Some(100.0), None, None, None, None, Some(0.0)]);
     // A spread and an age are 0.3 of the weight: no score of the market.
@@ -71,7 +71,7 @@ fn unknown_markets_are_left_out_and_counted() {
 #[test]
 fn depth_beyond_known_levels_is_a_lower_bound() {
     let mut partly = book(&[("99.95", "3")], &[("100.05", "1")]);
-    partly.ask_reach = partly.asks.best().map(|best| best.price);
+    partly.asks.reach = partly.asks.best().map(|best| best.price);
     let band = band(&partly, BAND_BPS).expect("band");
     let result = health(&HealthInputs {
         spread_bps: Ok(10.0),
@@ -79,8 +79,8 @@ fn depth_beyond_known_levels_is_a_lower_bound() {
         quote_volume_24h: Some(money("1000500")),
         flow: Err(Unavailable::NoTrades),
         flow_secs: 60,
-        anomalies: None,
-        age_ms: Some(0),
+        anomalies: &Anomalies::from(Vec::new()),
+        age_ms: 0,
     });
     let [_, depth, balance, ..] = &result.components[..] else {
         panic!("six components");
@@ -93,7 +93,7 @@ fn depth_beyond_known_levels_is_a_lower_bound() {
 /// A score over checks of which some could not be made is a score of the others, and says so.
 #[test]
 fn missing_checks_leave_the_score_incomplete() {
-    let mut past = Baseline::new(50);
+    let mut past = Baseline::default();
     (0..50).for_each(|_| past.push(10.0));
     let made = quote_rate(10, 1, &past);
     let not_made = Check::not_made(AnomalyKind::VolumeOutlier, Unavailable::NoTrades);
@@ -107,8 +107,8 @@ fn missing_checks_leave_the_score_incomplete() {
             quote_volume_24h: Some(money("1000500")),
             flow: Ok(&flow),
             flow_secs: 30,
-            anomalies: Some(&Anomalies::from(checks)),
-            age_ms: Some(0),
+            anomalies: &Anomalies::from(checks),
+            age_ms: 0,
         })
     };
     let whole = scored(vec![made.clone()]);
@@ -130,10 +130,10 @@ fn score_needs_inputs() {
         quote_volume_24h: None,
         flow: Err(Unavailable::NoTrades),
         flow_secs: 60,
-        anomalies: None,
-        age_ms: None,
+        anomalies: &Anomalies::from(Vec::new()),
+        age_ms: 0,
     });
-    assert_eq!((result.score, result.weights_used), (None, 0.0));
+    assert_eq!((result.score, result.weights_used), (None, 0.1));
 }
 
 #[test]
@@ -144,8 +144,8 @@ fn weights_match_the_documentation() {
         quote_volume_24h: None,
         flow: Err(Unavailable::NoTrades),
         flow_secs: 60,
-        anomalies: None,
-        age_ms: None,
+        anomalies: &Anomalies::from(Vec::new()),
+        age_ms: 0,
     });
     let weights: Vec<_> = result.components.iter().map(|component| (component.name, component.weight)).collect();
     let published = [
@@ -163,7 +163,7 @@ fn weights_match_the_documentation() {
 proptest! {
     #[test]
     fn every_score_lies_between_0_and_100(
-        book in books(), trades in trades(), volume in 0..i128::MAX, age in any::<Option<u64>>(),
+        book in books(), trades in trades(), volume in 0..i128::MAX, age in any::<u64>(),
         spread in prop_oneof![any::<f64>(), 0.0..100.0],
     ) {
         let band = band(&book, BAND_BPS);
@@ -174,7 +174,7 @@ proptest! {
             quote_volume_24h: Some(Notional::from_units(volume)),
             flow: flow.as_ref().map_err(Clone::clone),
             flow_secs: 60,
-            anomalies: None,
+            anomalies: &Anomalies::from(Vec::new()),
             age_ms: age,
         });
         for score in scores(&result).into_iter().chain([result.score]).flatten() {
@@ -195,8 +195,8 @@ fn old_data_has_no_health() {
             quote_volume_24h: Some(money("1000500")),
             flow: Err(Unavailable::NoTrades),
             flow_secs: 60,
-            anomalies: None,
-            age_ms: Some(age_ms),
+            anomalies: &Anomalies::from(Vec::new()),
+            age_ms,
         })
     };
     assert!(of(4_999).score.is_some() && of(4_999).reason.is_none());

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::figure::{Unavailable, Window, quotient, rounded};
+use crate::figure::{Unavailable, Window, ratio};
 use crate::flow::trade_count;
 use tribune_binance::model::{Candle, Millis, Trade};
 use tribune_binance::number::{Notional, Price, Quantity};
@@ -21,6 +21,17 @@ pub enum ProfileBasis {
     Candles,
 }
 
+/// What a profile is computed from.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Covered {
+    pub basis: ProfileBasis,
+    #[serde(flatten)]
+    pub window: Window,
+    pub window_secs: f64,
+    /// The share of the window for which there is data.
+    pub coverage: Option<f64>,
+}
+
 /// How wide the rows are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowWidth {
@@ -30,7 +41,7 @@ pub enum RowWidth {
 }
 
 /// Volume in rows of one width, which lie on whole multiples of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Histogram {
     pub(crate) width: i64,
     /// Row k goes from k·width up to (k + 1)·width.
@@ -39,10 +50,7 @@ pub struct Histogram {
     pub(crate) total: Quantity,
     pub(crate) quote: Notional,
     pub(crate) trades: u64,
-    pub(crate) basis: ProfileBasis,
-    pub(crate) window: Window,
-    /// Of how much of the window there is data.
-    pub(crate) covered_ms: Millis,
+    pub(crate) covered: Covered,
 }
 
 /// A candle belongs to a window if it begins in it.
@@ -65,8 +73,7 @@ impl Histogram {
         for trade in trades() {
             made.add_trade(trade).ok_or(Unavailable::TooLarge)?;
         }
-        made.covered_ms = window.end_ms.saturating_sub(seen_from.max(window.start_ms));
-        made.or_empty()
+        made.or_empty(window.end_ms.saturating_sub(seen_from.max(window.start_ms)))
     }
 
     /// Spreads the volume of each candle that begins in the window evenly from its low to its high: an approximation.
@@ -81,19 +88,11 @@ impl Histogram {
         for candle in traded() {
             made.add_candle(candle).ok_or(Unavailable::TooLarge)?;
         }
-        for candle in candles() {
+        let covered_ms = candles().fold(0, |covered: Millis, candle| {
             let end = candle.close_time.saturating_add(1).min(window.end_ms);
-            let length = end.saturating_sub(candle.open_time).max(0);
-            made.covered_ms = made.covered_ms.saturating_add(length);
-        }
-        made.or_empty()
-    }
-
-    /// The share of the window for which there is data.
-    pub(crate) fn coverage(&self) -> Option<f64> {
-        let window = self.window.millis();
-        let covered = self.covered_ms.clamp(0, window);
-        quotient(i128::from(covered), i128::from(window)).and_then(rounded)
+            covered.saturating_add(end.saturating_sub(candle.open_time).max(0))
+        });
+        made.or_empty(covered_ms)
     }
 
     fn empty(
@@ -121,13 +120,12 @@ impl Histogram {
             total: Quantity::ZERO,
             quote: Notional::ZERO,
             trades: 0,
-            basis,
-            window,
-            covered_ms: 0,
+            covered: Covered { basis, window, window_secs: window.seconds(), coverage: None },
         })
     }
 
-    fn or_empty(mut self) -> Result<Self, Unavailable> {
+    /// Ends the count: there is data of so much of the window.
+    fn or_empty(mut self, covered_ms: Millis) -> Result<Self, Unavailable> {
         if self.total.is_zero() {
             return Err(Unavailable::NoTrades);
         }
@@ -135,6 +133,8 @@ impl Histogram {
         while self.rows.last().is_some_and(|row| row.is_zero()) {
             self.rows.pop();
         }
+        let window_ms = self.covered.window.millis();
+        self.covered.coverage = ratio(covered_ms.clamp(0, window_ms).into(), window_ms.into());
         Ok(self)
     }
 

@@ -2,13 +2,13 @@
 
 mod histogram;
 
-pub use histogram::{Histogram, MOST_GIVEN_ROWS, MOST_ROWS, ProfileBasis, RowWidth, counts};
+pub use histogram::{Covered, Histogram, MOST_GIVEN_ROWS, MOST_ROWS, ProfileBasis, RowWidth, counts};
 
 use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::figure::{Standing, Unavailable, Window};
+use crate::figure::{Standing, Unavailable};
 use crate::flow::{share, vwap};
 use tribune_binance::number::{Notional, Price, Quantity};
 
@@ -25,12 +25,8 @@ pub struct ProfileRow {
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct VolumeProfile {
-    pub basis: ProfileBasis,
     #[serde(flatten)]
-    pub window: Window,
-    pub window_secs: f64,
-    /// The share of the window for which there is data.
-    pub coverage: Option<f64>,
+    pub covered: Covered,
     /// The middle of the row with the largest volume.
     #[schemars(with = "String")]
     pub poc: Decimal,
@@ -66,10 +62,7 @@ pub fn volume_profile(histogram: &Histogram) -> Result<VolumeProfile, Unavailabl
     let total = histogram.total;
     let with_volume = histogram.rows.iter().enumerate().filter(|(_, volume)| !volume.is_zero());
     Ok(VolumeProfile {
-        basis: histogram.basis,
-        window: histogram.window,
-        window_secs: histogram.window.seconds(),
-        coverage: histogram.coverage(),
+        covered: histogram.covered,
         poc: Decimal::from_i128_with_scale(twice_poc * 5, 9).normalize(),
         poc_low,
         poc_high,
@@ -90,7 +83,7 @@ pub fn volume_profile(histogram: &Histogram) -> Result<VolumeProfile, Unavailabl
             })
             .collect(),
         standing: Standing::Descriptive,
-        note: match histogram.basis {
+        note: match histogram.covered.basis {
             ProfileBasis::Trades => "where volume was traded, not where it will be",
             ProfileBasis::Candles => "each candle's volume is spread evenly from its low to its high: an approximation",
         },

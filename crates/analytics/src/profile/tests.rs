@@ -1,5 +1,6 @@
 use super::histogram::nice_width;
 use super::*;
+use crate::figure::Window;
 use crate::vacuums::vacuums;
 use proptest::prelude::*;
 use tribune_binance::model::Aggressor::Buyer;
@@ -17,9 +18,12 @@ fn histogram(rows: &[i128]) -> Histogram {
         rows,
         quote: Notional::ZERO,
         trades: 0,
-        basis: ProfileBasis::Trades,
-        window: Window::last(3600, 3_600_000),
-        covered_ms: 1_800_000,
+        covered: Covered {
+            basis: ProfileBasis::Trades,
+            window: Window::last(3600, 3_600_000),
+            window_secs: 3600.0,
+            coverage: Some(0.5),
+        },
     }
 }
 
@@ -35,7 +39,7 @@ fn value_area_matches_hand_computation() {
     assert_eq!((result.poc_low, result.poc_high), (price("103"), price("104")));
     assert_eq!(result.poc.to_string(), "103.5");
     assert_eq!((result.val, result.vah), (price("101"), price("106")));
-    assert_eq!((result.value_area_share, result.coverage), (Some(0.82), Some(0.5)));
+    assert_eq!((result.value_area_share, result.covered.coverage), (Some(0.82), Some(0.5)));
 }
 
 #[test]
@@ -84,25 +88,25 @@ fn coverage_is_the_share_with_data() {
     let minutes: Vec<_> = [0, 1, 2, 4, 5].map(|at| minute(at, ["5"; 4], "2")).into();
     let window = Window { start_ms: 120_000, end_ms: 360_000 };
     let made = Histogram::of_candles(&minutes, window, RowWidth::FromTick(price("1"))).expect("histogram");
-    assert_eq!((made.coverage(), made.total), (Some(0.75), quantity("6")));
+    assert_eq!((made.covered.coverage, made.total), (Some(0.75), quantity("6")));
     let all = [trade(1, 120_000, "5", "9", Buyer), trade(2, 300_000, "5", "2", Buyer)];
     let made = Histogram::of_trades(&all, window, 180_000, RowWidth::FromTick(price("1"))).expect("histogram");
-    assert_eq!((made.coverage(), made.total), (Some(0.75), quantity("2")));
+    assert_eq!((made.covered.coverage, made.total), (Some(0.75), quantity("2")));
 }
 
 #[test]
 fn vacuums_match_hand_computation() {
     // Populated rows 50, 60, 4, 1, 70, 40: median of 1 4 40 50 60 70 = 45; under 10% is under 4.5.
     // Rows 2 to 4 (4, 0, 1) are low and lie between populated ones; row 7 is low with nothing above it.
-    let result = vacuums(&histogram(&[50, 60, 4, 0, 1, 70, 40, 0]), 10).expect("vacuums");
+    let result = vacuums(&histogram(&[50, 60, 4, 0, 1, 70, 40, 0])).expect("vacuums");
     assert_eq!(result.vacuums.len(), 1);
     let vacuum = &result.vacuums[0];
     assert_eq!((vacuum.from, vacuum.to, vacuum.rows), (price("102"), price("105"), 3));
     // Mean 5/3 of a median of 45: 1 − 0.037037 = 0.962963.
     assert_eq!(vacuum.emptiness, Some(0.963));
     // At 10% of the median exactly a row is not under it.
-    let edge = |threshold| vacuums(&histogram(&[40, 40, 4, 40, 40, 40]), threshold).map(|result| result.vacuums.len());
-    assert_eq!((edge(10), edge(11)), (Ok(0), Ok(1)));
+    let edge = |low| vacuums(&histogram(&[40, 40, low, 40, 40, 40])).map(|result| result.vacuums.len());
+    assert_eq!((edge(4), edge(3)), (Ok(0), Ok(1)));
 }
 
 proptest! {

@@ -6,7 +6,7 @@ use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::figure::{BookSide, Severity, Standing, Unavailable, bps, quotient, rounded};
+use crate::figure::{BookSide, Severity, Standing, Unavailable, bps, ratio, rounded, twice_median};
 use crate::quotes::Touch;
 use tribune_binance::book::{Depth, Level, Order, Side};
 use tribune_binance::model::{Millis, Trade};
@@ -32,11 +32,13 @@ pub struct WallRules {
     pub levels: usize,
 }
 
-impl WallRules {
-    pub const fn with_floor(floor_quote: Notional) -> Self {
-        Self { times_median: 10, persistence_ms: 5_000, floor_quote, levels: 500 }
+impl Default for WallRules {
+    fn default() -> Self {
+        Self { times_median: 10, persistence_ms: 5_000, floor_quote: Notional::ZERO, levels: 500 }
     }
+}
 
+impl WallRules {
     fn persisted(&self, large: &Large, now: Millis) -> bool {
         now.saturating_sub(large.since) >= self.persistence_ms
     }
@@ -117,42 +119,23 @@ struct Watched {
     twice_median: Option<i128>,
 }
 
-#[derive(Debug, Clone)]
-struct Gone {
-    side: BookSide,
-    price: Price,
-    large: Large,
-    at: Millis,
-}
-
 /// Fed with views of one book in order of time.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct WallTracker {
     rules: WallRules,
     /// Bids and asks.
     sides: [Watched; 2],
     /// Vanished, but a late trade may yet explain it.
-    gone: Vec<Gone>,
+    gone: Vec<Vanished>,
     vanished: VecDeque<Vanished>,
     started: Millis,
     last: Option<(Millis, Decimal)>,
 }
 
 impl WallTracker {
-    /// Sets the smallest notional of a wall.
+    /// Sets the smallest notional of a wall; zero until then.
     pub fn set_floor(&mut self, floor_quote: Notional) {
         self.rules.floor_quote = floor_quote;
-    }
-
-    pub fn new(rules: WallRules) -> Self {
-        Self {
-            rules,
-            sides: <[Watched; 2]>::default(),
-            gone: Vec::new(),
-            vanished: VecDeque::new(),
-            started: 0,
-            last: None,
-        }
     }
 
     /// Starts over after the book was fetched again; walls that vanished before are still listed.
@@ -173,16 +156,17 @@ impl WallTracker {
         self.last = Some((time, touch.mid()));
         trades.iter().for_each(|trade| self.count(trade));
         self.settle(time);
-        self.watch(BookSide::Bid, &depth.bids, depth.bid_reach, time);
-        self.watch(BookSide::Ask, &depth.asks, depth.ask_reach, time);
+        self.watch(BookSide::Bid, &depth.bids, time);
+        self.watch(BookSide::Ask, &depth.asks, time);
     }
 
-    fn watch<O: Order>(&mut self, which: BookSide, side: &Side<O>, reach: Option<Price>, time: Millis) {
+    fn watch<O: Order>(&mut self, which: BookSide, side: &Side<O>, time: Millis) {
         let rules = self.rules;
-        let levels: Vec<Level> = side.known(reach).take(rules.levels).collect();
+        let levels: Vec<Level> = side.known().take(rules.levels).collect();
         let watched = &mut self.sides[which as usize];
         watched.levels = levels.len();
-        watched.twice_median = twice_median(&levels);
+        let sizes = levels.iter().map(|level| level.quantity);
+        watched.twice_median = (levels.len() >= MIN_LEVELS).then(|| twice_median(sizes.collect())).flatten();
         let mut before = std::mem::take(&mut watched.large);
         let Some(twice_median) = watched.twice_median else { return };
         for level in levels.iter().filter(|level| rules.is_large(level, twice_median) == Some(true)) {
@@ -192,38 +176,36 @@ impl WallTracker {
             watched.large.insert(level.price, large);
         }
         // A smaller level is not gone, and a level beyond the watched range is not known to be.
-        let is_whole = levels.len() == side.len() && reach.is_none();
+        let is_whole = levels.len() == side.len() && side.reach.is_none();
         let is_seen = |price| is_whole || levels.last().is_some_and(|worst| O::better(price, worst.price).is_ge());
         let lost = before.into_iter().filter(|(_, large)| rules.persisted(large, time));
         let gone = lost.filter(|(price, _)| side.lookup(*price).is_none() && is_seen(*price));
-        self.gone.extend(gone.map(|(price, large)| Gone { side: which, price, large, at: time }));
+        self.gone.extend(gone.map(|(price, large)| Vanished {
+            side: which,
+            price,
+            quantity_base: large.quantity,
+            traded_base: large.traded,
+            lived_ms: time.saturating_sub(large.since),
+            time_ms: time,
+        }));
     }
 
     fn count(&mut self, trade: &Trade) {
         let side = BookSide::hit_by(trade.aggressor);
+        let large = self.sides[side as usize].large.get_mut(&trade.price).map(|large| &mut large.traded);
         let gone = self.gone.iter_mut().filter(|gone| gone.side == side && gone.price == trade.price);
-        let large = self.sides[side as usize].large.get_mut(&trade.price).into_iter();
-        for large in large.chain(gone.map(|gone| &mut gone.large)) {
-            let sum = large.traded.units().saturating_add(trade.quantity.units());
-            large.traded = Quantity::from_units(sum);
+        for traded in large.into_iter().chain(gone.map(|gone| &mut gone.traded_base)) {
+            *traded = Quantity::from_units(traded.units().saturating_add(trade.quantity.units()));
         }
     }
 
     /// Reports walls gone for so long that no late trade will explain it.
     fn settle(&mut self, time: Millis) {
-        let (settled, waiting) =
-            std::mem::take(&mut self.gone).into_iter().partition(|gone| time.saturating_sub(gone.at) >= GRACE_MS);
-        self.gone = waiting;
-        let untraded = |gone: &Gone| gone.large.traded.units().saturating_mul(10) < gone.large.quantity.units();
-        for gone in Vec::into_iter(settled).filter(untraded) {
-            self.vanished.push_front(Vanished {
-                side: gone.side,
-                price: gone.price,
-                quantity_base: gone.large.quantity,
-                traded_base: gone.large.traded,
-                lived_ms: gone.at.saturating_sub(gone.large.since),
-                time_ms: gone.at,
-            });
+        let is_settled = |gone: &mut Vanished| time.saturating_sub(gone.time_ms) >= GRACE_MS;
+        for gone in self.gone.extract_if(.., is_settled) {
+            if gone.traded_base.units().saturating_mul(10) < gone.quantity_base.units() {
+                self.vanished.push_front(gone);
+            }
         }
         self.vanished.truncate(MOST_LISTED);
     }
@@ -256,10 +238,7 @@ impl WallTracker {
     fn of_side(&self, watched: &Watched, side: BookSide, now: Millis, mid: Decimal) -> Vec<Wall> {
         let standing = watched.large.iter().filter(|(_, large)| self.rules.persisted(large, now));
         let result = standing.filter_map(|(&price, large)| {
-            let times = watched
-                .twice_median
-                .and_then(|twice| quotient(large.quantity.units().checked_mul(2)?, twice))
-                .and_then(rounded);
+            let times = watched.twice_median.and_then(|twice| ratio(large.quantity.units().checked_mul(2)?, twice));
             Some(Wall {
                 side,
                 price,
@@ -277,15 +256,6 @@ impl WallTracker {
         walls.truncate(MOST_LISTED);
         walls
     }
-}
-
-fn twice_median(levels: &[Level]) -> Option<i128> {
-    if levels.len() < MIN_LEVELS {
-        return None;
-    }
-    let mut sizes: Vec<_> = levels.iter().map(|level| level.quantity.units()).collect();
-    sizes.sort_unstable();
-    sizes[sizes.len() / 2].checked_add(sizes[(sizes.len() - 1) / 2])
 }
 
 #[cfg(test)]

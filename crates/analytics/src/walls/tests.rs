@@ -1,22 +1,24 @@
 use super::*;
 use tribune_binance::book::Level;
 use tribune_binance::model::Aggressor::{Buyer, Seller};
-use tribune_binance::testing::{money, price, quantity, trade};
+use tribune_binance::testing::{known_to, money, price, quantity, trade};
 
 /// Twenty levels a side of one unit each around 100, and a bid of `size` at 99 unless that is nothing.
 fn book(size: &str) -> Depth {
     let level = |units: i64| Level { price: Price::from_units(units * 1_000_000), quantity: quantity("1") };
-    let mut book = Depth {
-        bids: (9_970..9_990).map(level).collect(),
-        asks: (10_010..10_030).map(level).collect(),
-        ..Depth::default()
-    };
+    let mut book = Depth { bids: (9_970..9_990).map(level).collect(), asks: (10_010..10_030).map(level).collect() };
     book.bids.set(Level { price: price("99"), quantity: quantity(size) });
     book
 }
 
 fn tracker() -> WallTracker {
-    WallTracker::new(WallRules::with_floor(money("1000")))
+    tracker_from("1000")
+}
+
+fn tracker_from(floor: &str) -> WallTracker {
+    let mut tracker = WallTracker::default();
+    tracker.set_floor(money(floor));
+    tracker
 }
 
 fn watch(tracker: &mut WallTracker, size: &str, times: std::ops::RangeInclusive<i64>) {
@@ -41,11 +43,11 @@ fn size_alone_is_no_wall() {
 
 #[test]
 fn all_three_conditions_are_needed() {
-    for (size, rules) in [
-        ("9.99", WallRules::with_floor(money("1"))),     // under ten times the median
-        ("30", WallRules::with_floor(money("2970.01"))), // under the floor
+    for (size, floor) in [
+        ("9.99", "1"),     // under ten times the median
+        ("30", "2970.01"), // under the floor
     ] {
-        let mut tracker = WallTracker::new(rules);
+        let mut tracker = tracker_from(floor);
         watch(&mut tracker, size, 0..=20);
         assert!(tracker.walls().walls.is_empty(), "{size}");
     }
@@ -107,7 +109,7 @@ fn trade_on_other_side_explains_nothing() {
 fn level_out_of_range_has_not_vanished() {
     let mut tracker = tracker();
     watch(&mut tracker, "30", 0..=6);
-    let narrow = Depth { bid_reach: Some(price("99.70")), ..book("0") };
+    let narrow = known_to(book("0"), Some("99.70"), None);
     tracker.observe(&narrow, &[], 7_000);
     tracker.observe(&narrow, &[], 8_500);
     assert!(tracker.walls().vanished_untraded.is_empty());

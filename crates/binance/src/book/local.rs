@@ -243,8 +243,8 @@ impl LocalBook {
         }
         self.last_update_id = diff.last_id;
         self.time = diff.time.or(self.time);
-        self.depth.bids.prune(self.max_levels, &mut self.depth.bid_reach);
-        self.depth.asks.prune(self.max_levels, &mut self.depth.ask_reach);
+        self.depth.bids.prune(self.max_levels);
+        self.depth.asks.prune(self.max_levels);
         self.check()?;
         self.compare()?;
         Ok(Outcome::Applied)

@@ -44,22 +44,37 @@ pub struct Level {
     pub quantity: Quantity,
 }
 
+/// The numbers of levels at which the exchange cuts snapshots.
+const CUTS: [usize; 8] = [5, 10, 20, 50, 100, 500, 1_000, 5_000];
+
 /// Levels with the best one last: most changes are near the best price and move little memory there.
 /// Prices and quantities apart, so that looking for a price touches only prices.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Side<O: Order> {
     prices: Vec<Price>,
     quantities: Vec<Quantity>,
+    /// The worst price up to which every level is known; `None` if all are. A level beyond it may be missing: the snapshot
+    /// did not extend that far. Whatever is summed beyond it is a lower bound and must be labelled as one.
+    pub reach: Option<Price>,
     order: PhantomData<O>,
 }
 
 impl<O: Order> Default for Side<O> {
     fn default() -> Self {
-        Self { prices: Vec::new(), quantities: Vec::new(), order: PhantomData }
+        Self { prices: Vec::new(), quantities: Vec::new(), reach: None, order: PhantomData }
     }
 }
 
 impl<O: Order> Side<O> {
+    /// Of a snapshot's levels, best first: known to its end, if it was cut there. A side that has exactly as many levels as
+    /// snapshots are cut at is taken to be cut: a recording or a proxy may give fewer than were asked for.
+    pub(super) fn of_snapshot(levels: Vec<Level>, limit: usize) -> Self {
+        let is_cut = levels.len() >= limit || CUTS.contains(&levels.len());
+        let reach = levels.last().filter(|_| is_cut).map(|level| level.price);
+        // Worst first, so that each is set where the best end is.
+        Self { reach, ..levels.into_iter().rev().collect() }
+    }
+
     /// Sets the quantity at a price; zero removes the level. Removing an absent level is normal.
     pub fn set(&mut self, level: Level) {
         match self.find(level.price) {
@@ -107,10 +122,15 @@ impl<O: Order> Side<O> {
         both.map(|(&price, &quantity)| Level { price, quantity })
     }
 
-    /// Levels without a gap, best first; `reach` is the last price up to which the side is known.
-    pub fn known(&self, reach: Option<Price>) -> impl Iterator<Item = Level> + Clone + '_ {
-        let is_known = move |level: &Level| reach.is_none_or(|reach| O::better(level.price, reach).is_ge());
+    /// Levels without a gap, best first.
+    pub fn known(&self) -> impl Iterator<Item = Level> + Clone + '_ {
+        let is_known = |level: &Level| self.reach.is_none_or(|reach| O::better(level.price, reach).is_ge());
         self.iter().take_while(is_known)
+    }
+
+    /// Whether the best price lies where levels may be missing: a better one may be among them.
+    pub fn is_exhausted(&self) -> bool {
+        self.reach.is_some() && self.known().next().is_none()
     }
 
     pub fn len(&self) -> usize {
@@ -122,7 +142,7 @@ impl<O: Order> Side<O> {
     }
 
     /// Drops the worst levels beyond `most`; the reach then ends before them.
-    pub fn prune(&mut self, most: usize, reach: &mut Option<Price>) {
+    pub fn prune(&mut self, most: usize) {
         if self.len() <= most {
             return;
         }
@@ -130,7 +150,7 @@ impl<O: Order> Side<O> {
         self.prices.drain(..excess);
         self.quantities.drain(..excess);
         let worst = self.prices.first().copied();
-        *reach = worst.into_iter().chain(*reach).max_by(|a, b| O::better(*a, *b));
+        self.reach = worst.into_iter().chain(self.reach).max_by(|a, b| O::better(*a, *b));
     }
 }
 
@@ -168,7 +188,7 @@ mod tests {
             prop_assert!(asks.iter().map(units).eq(map.iter().map(|(p, q)| (*p, *q))));
             prop_assert!(bids.iter().map(units).eq(map.iter().rev().map(|(p, q)| (*p, *q))));
             let best: Vec<_> = bids.iter().take(3).collect();
-            bids.prune(3, &mut None);
+            bids.prune(3);
             prop_assert_eq!(bids.iter().collect::<Vec<_>>(), best);
         }
     }

@@ -8,9 +8,9 @@ use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use crate::book::{BestQuote, Diff, Level};
-use crate::model::{Aggressor, Millis, Trade};
+use crate::model::{Millis, Trade};
 use crate::number::{Notional, Price, Quantity};
-use crate::wire;
+use crate::wire::{self, TradeWire};
 
 /// One message, with the symbol it is about. Text is borrowed from the message unless it is escaped there.
 #[derive(Debug)]
@@ -81,7 +81,6 @@ enum Field {
 
 #[derive(Deserialize)]
 struct ErrorAnswer {
-    code: Option<i64>,
     msg: Option<String>,
 }
 
@@ -99,25 +98,6 @@ struct DepthWire<'a> {
     b: Vec<Level>,
     #[serde(deserialize_with = "wire::levels")]
     a: Vec<Level>,
-}
-
-#[derive(Deserialize)]
-struct TradeWire<'a> {
-    #[serde(borrow)]
-    s: Cow<'a, str>,
-    #[serde(deserialize_with = "wire::number")]
-    p: Price,
-    #[serde(deserialize_with = "wire::number")]
-    q: Quantity,
-    #[serde(rename = "T", deserialize_with = "wire::millis")]
-    time: Millis,
-    /// Whether the buyer was the maker: then the seller crossed the spread.
-    m: bool,
-    /// Of a single trade.
-    t: Option<u64>,
-    /// Of an aggregate.
-    f: Option<u64>,
-    l: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -180,15 +160,9 @@ impl<'de> Visitor<'de> for Messages {
         }
         Ok(match (bare.as_ref().map(|Text(name)| &**name), id) {
             (Some("serverShutdown"), _) => Event::ServerShutdown,
-            (_, Some(id)) => Event::Answered { id, error: error.map(ErrorAnswer::describe) },
+            (_, Some(id)) => Event::Answered { id, error: error.map(|error| error.msg.unwrap_or_default()) },
             _ => Event::Other,
         })
-    }
-}
-
-impl ErrorAnswer {
-    fn describe(self) -> String {
-        format!("{} ({})", self.msg.unwrap_or_default(), self.code.unwrap_or_default())
     }
 }
 
@@ -204,7 +178,7 @@ impl<'de> DeserializeSeed<'de> for OfStream<'_> {
         let kind = kind.split('@').next().unwrap_or_default();
         Ok(match kind {
             "depth" => depth(Deserialize::deserialize(data)?),
-            "trade" | "aggTrade" => trade(Deserialize::deserialize(data)?),
+            "trade" | "aggTrade" => trade(Deserialize::deserialize(data)?)?,
             "bookTicker" => best_quote(Deserialize::deserialize(data)?),
             _ if symbol == "!miniTicker" => mini_tickers(&Vec::deserialize(data)?),
             _ => match <&RawValue>::deserialize(data)?.get() {
@@ -228,21 +202,9 @@ fn mini_tickers<'a>(raw: &[&'a RawValue]) -> Event<'a> {
     Event::MiniTickers { unreadable: raw.len() - tickers.len(), tickers }
 }
 
-fn trade(wire: TradeWire<'_>) -> Event<'_> {
-    let aggregate = wire.f.is_some();
-    let first_id = wire.f.or(wire.t).unwrap_or_default();
-    Event::Trade {
-        symbol: wire.s,
-        aggregate,
-        trade: Trade {
-            price: wire.p,
-            quantity: wire.q,
-            time: wire.time,
-            aggressor: Aggressor::against(wire.m),
-            first_id,
-            last_id: wire.l.or(wire.t).unwrap_or(first_id),
-        },
-    }
+fn trade<E: de::Error>(wire: TradeWire<'_>) -> Result<Event<'_>, E> {
+    let trade = wire.trade().filter(|_| !wire.s.is_empty()).ok_or_else(|| E::custom("no symbol, or no id"))?;
+    Ok(Event::Trade { aggregate: wire.f.is_some(), symbol: wire.s, trade })
 }
 
 fn best_quote(wire: BestQuoteWire<'_>) -> Event<'_> {

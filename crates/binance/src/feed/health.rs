@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 use parking_lot::Mutex;
 
+use super::link::Link;
 use crate::model::Millis;
 use crate::rest::{Rest, Simulation};
 
@@ -14,21 +15,6 @@ use crate::rest::{Rest, Simulation};
 const NOTABLE_DRIFT_MS: Millis = 1_000;
 /// An event further ahead of our estimate of the exchange's clock than this is not believed.
 const MAX_AHEAD_MS: Millis = 10_000;
-
-/// Why a shard has no connection; `None` while it has one or needs none.
-#[derive(Debug, Default)]
-pub(super) struct Link(Mutex<Option<String>>);
-
-impl Link {
-    pub(super) fn set(&self, trouble: Option<&str>) {
-        *self.0.lock() = trouble.map(ToOwned::to_owned);
-    }
-
-    /// A connection is needed and not there yet. Why an earlier one failed says more.
-    pub(super) fn is_missing(&self) {
-        self.0.lock().get_or_insert_with(|| "not connected yet".to_owned());
-    }
-}
 
 /// How the streams are, and the exchange's time.
 pub struct Health {
@@ -47,8 +33,8 @@ impl Health {
     }
 
     /// The link of one more shard.
-    pub(super) fn link(&self) -> Arc<Link> {
-        let link = Arc::<Link>::default();
+    pub(super) fn link(&self, now: Instant) -> Arc<Link> {
+        let link = Arc::new(Link::new(now));
         link.is_missing();
         self.links.lock().push(link.clone());
         link
@@ -100,7 +86,7 @@ impl Health {
 
     /// `None` while every connection that is needed is there.
     pub fn trouble(&self) -> Option<String> {
-        self.links.lock().iter().find_map(|link| link.0.lock().clone())
+        self.links.lock().iter().find_map(|link| link.trouble())
     }
 }
 
@@ -113,17 +99,17 @@ mod tests {
     #[test]
     fn connected_shard_does_not_hide_another() {
         let health = Health::new(client("http://127.0.0.1:1", |_| ()));
-        let (one, other) = (health.link(), health.link());
-        one.set(None);
+        let (one, other) = (health.link(Instant::now()), health.link(Instant::now()));
+        one.set_trouble(None);
         other.is_missing();
         assert_eq!(health.trouble().as_deref(), Some("not connected yet"));
-        other.set(None);
+        other.set_trouble(None);
         assert_eq!(health.trouble(), None);
-        other.set(Some("the line is cut"));
-        one.set(None);
+        other.set_trouble(Some("the line is cut"));
+        one.set_trouble(None);
         other.is_missing();
         assert_eq!(health.trouble().as_deref(), Some("the line is cut"));
-        other.set(None);
+        other.set_trouble(None);
         assert_eq!(health.trouble(), None, "no connection is needed");
     }
 

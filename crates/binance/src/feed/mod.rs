@@ -3,11 +3,11 @@
 //! - [`event`]: messages of the streams, as values
 //! - `socket`: one connection; `subscriptions`: what it subscribes to
 //! - `shard`: one connection's worth of symbols, the only writer of their books
-//! - `tracked`: the writer's side of a symbol; `published`: the readers' side; `heartbeat`: when a connection last
-//!   delivered a message; `health`: the state of all connections, and the exchange's time
+//! - `tracked`: the writer's side of a symbol; `published`: the readers' side; `link`: the state of a connection;
+//!   `health`: that of all connections, and the exchange's time
 //! - `snapshots`: fetches snapshots by rank, within the weight budget
 //! - `board`: the last 24 hours of every symbol; `pulse`: the activity of one; [`Observer`]: looks at every book
-//!   once a second; `ofi`: pressure on the best prices
+//!   once a second
 
 #[cfg(any(test, feature = "testing"))]
 #[path = "../../testing/alone.rs"]
@@ -15,9 +15,8 @@ mod alone;
 mod board;
 pub mod event;
 mod health;
-mod heartbeat;
+mod link;
 mod observer;
-mod ofi;
 mod published;
 mod pulse;
 mod settings;
@@ -47,7 +46,7 @@ pub use settings::Settings;
 
 use crate::moment::Moment;
 use crate::rest::Rest;
-use heartbeat::Heartbeat;
+use link::Link;
 use shard::{Command, Past, Shard};
 use snapshots::Wanted;
 
@@ -77,7 +76,7 @@ struct Tracking<O> {
 
 struct ShardHandle<O> {
     commands: mpsc::UnboundedSender<Command<O>>,
-    heartbeat: Arc<Heartbeat>,
+    link: Arc<Link>,
     symbols: usize,
 }
 
@@ -95,13 +94,6 @@ impl<O: Observer> Feed<O> {
             unstarted: Mutex::new(Some((rest, receiver))),
             stop: CancellationToken::new(),
         })
-    }
-
-    /// A feed that is connected. Must be called within a runtime.
-    pub fn start(settings: Settings, rest: Rest, clock: Arc<dyn Clock>) -> Arc<Self> {
-        let feed = Self::new(settings, rest, clock);
-        feed.connect();
-        feed
     }
 
     /// Opens the first connection; a second call does nothing. Must be called within a runtime.
@@ -143,9 +135,11 @@ impl<O: Observer> Feed<O> {
             shards.len() - 1
         });
         let shard = &mut shards[at];
-        let day = self.board.lookup(symbol).map(|day| day.quote_volume);
-        let mut published = Published::new(symbol.clone(), pinned, rank, day, now);
-        published.heartbeat = shard.heartbeat.clone();
+        let mut published = Published::<O>::new(symbol.clone(), pinned, rank, now);
+        if let Some(day) = self.board.lookup(symbol) {
+            published.watch.set_turnover(day.quote_volume);
+        }
+        published.link = shard.link.clone();
         let published = Arc::new(published);
         books.insert(symbol.clone(), (published.clone(), at));
         metrics::gauge!("tribune_books").set(books.len() as f64);
@@ -177,9 +171,8 @@ impl<O: Observer> Feed<O> {
     fn open_shard(&self, with_board: bool) -> ShardHandle<O> {
         let (commands, receiver) = mpsc::unbounded_channel();
         let now = self.clock.monotonic();
-        let heartbeat = Arc::new(Heartbeat::new(now));
+        let link = self.health.link(now);
         let shard = Shard {
-            heartbeat: heartbeat.clone(),
             settings: self.settings.clone(),
             clock: self.clock.clone(),
             commands: receiver,
@@ -187,7 +180,7 @@ impl<O: Observer> Feed<O> {
             wanted: self.wanted.clone(),
             board: with_board.then(|| self.board.clone()),
             health: self.health.clone(),
-            link: self.health.link(),
+            link: link.clone(),
             stop: self.stop.clone(),
             symbols: HashMap::new(),
             socket: None,
@@ -199,7 +192,7 @@ impl<O: Observer> Feed<O> {
             past: Past::default(),
         };
         tokio::spawn(shard.run());
-        ShardHandle { commands, heartbeat, symbols: 0 }
+        ShardHandle { commands, link, symbols: 0 }
     }
 }
 

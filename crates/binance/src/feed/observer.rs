@@ -12,11 +12,8 @@ use crate::tape::Tape;
 pub const OBSERVED_SECS: u64 = 10;
 
 /// One for each tracked book. Times are the exchange's.
-pub trait Observer: Debug + Send + Sync + 'static {
-    /// `turnover` is what is traded in 24 hours, if that is known.
-    fn new(turnover: Option<Notional>) -> Self;
-
-    /// What is traded in 24 hours by now.
+pub trait Observer: Debug + Default + Send + Sync + 'static {
+    /// What is traded in 24 hours by now, once that is known.
     fn set_turnover(&self, turnover: Notional);
 
     /// The book is exact; `beats` are of the last [`OBSERVED_SECS`].

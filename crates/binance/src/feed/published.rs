@@ -8,13 +8,12 @@ use arc_swap::ArcSwap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::heartbeat::Heartbeat;
+use super::link::Link;
 use super::observer::Observer;
 use super::pulse::Pulse;
 use crate::book::Depth;
 use crate::model::Millis;
 use crate::moment::Moment;
-use crate::number::Notional;
 use crate::tape::Tape;
 
 /// Trades are kept for this long: the longest window of order flow, and its baseline.
@@ -43,31 +42,17 @@ impl BookState {
             Self::Resyncing => "resyncing",
         }
     }
-
-    /// Why a book in this state is not live, unless a reason is known.
-    pub const fn usual_reason(self) -> &'static str {
-        match self {
-            Self::Live => "it has just become live",
-            Self::Warming => "waiting for its first snapshot",
-            Self::Stale => "its updates have stopped",
-            Self::Resyncing => "waiting for its next snapshot",
-        }
-    }
 }
 
-/// The state, and the book in that state.
+/// The state of a book, and the book in that state.
 #[derive(Debug)]
-struct Current {
-    status: Arc<Status>,
-    view: Option<Arc<BookView>>,
-}
-
-/// A state, since when, and why.
-#[derive(Debug, Clone)]
 pub struct Status {
     pub state: BookState,
+    /// Why it is not live.
     pub reason: Option<String>,
     pub since: Moment,
+    /// Without a book that is exact or was so, there is none.
+    pub view: Option<Arc<BookView>>,
 }
 
 /// A book after one update; never changed once it is published.
@@ -86,7 +71,7 @@ pub struct BookView {
 pub struct Published<O> {
     pub symbol: Arc<str>,
     /// Replaced only by the symbol's shard.
-    current: ArcSwap<Current>,
+    status: ArcSwap<Status>,
     pub tape: Tape,
     pub pulse: Pulse,
     pub watch: O,
@@ -96,7 +81,7 @@ pub struct Published<O> {
     rank: AtomicUsize,
     started: Instant,
     /// Of the connection that its updates come on.
-    pub(super) heartbeat: Arc<Heartbeat>,
+    pub(super) link: Arc<Link>,
     /// When the published book was last confirmed, in milliseconds since `started`.
     confirmed: AtomicU64,
     asked: AtomicU64,
@@ -104,19 +89,20 @@ pub struct Published<O> {
 }
 
 impl<O: Observer> Published<O> {
-    /// `day` is what is traded of it in 24 hours, if that is known.
-    pub fn new(symbol: Arc<str>, pinned: bool, rank: usize, day: Option<Notional>, now: Moment) -> Self {
+    pub fn new(symbol: Arc<str>, pinned: bool, rank: usize, now: Moment) -> Self {
         Self {
-            heartbeat: Arc::new(Heartbeat::new(now.monotonic)),
+            link: Arc::new(Link::new(now.monotonic)),
             confirmed: AtomicU64::new(0),
             symbol,
-            current: ArcSwap::from_pointee(Current {
-                status: Arc::new(Status { state: BookState::Warming, reason: None, since: now }),
+            status: ArcSwap::from_pointee(Status {
+                state: BookState::Warming,
+                reason: Some("waiting for its first snapshot".to_owned()),
+                since: now,
                 view: None,
             }),
             tape: Tape::new(KEEP_TRADES),
             pulse: Pulse::new(now.monotonic),
-            watch: O::new(day),
+            watch: O::default(),
             pinned: AtomicBool::new(pinned),
             rank: AtomicUsize::new(rank),
             started: now.monotonic,
@@ -125,41 +111,33 @@ impl<O: Observer> Published<O> {
         }
     }
 
-    /// The state and the book that belongs to it. While a book is warming or resyncing there is none.
-    pub fn read(&self) -> (Arc<Status>, Option<Arc<BookView>>) {
-        let current = self.current.load();
-        let has_book = matches!(current.status.state, BookState::Live | BookState::Stale);
-        let view = current.view.clone().filter(|_| has_book);
-        (current.status.clone(), view)
-    }
-
     /// The book, if it is exact and current.
     pub fn live(&self) -> Option<Arc<BookView>> {
-        let (status, view) = self.read();
-        view.filter(|_| status.state == BookState::Live)
+        let status = self.status.load();
+        status.view.clone().filter(|_| status.state == BookState::Live)
     }
 
     pub fn status(&self) -> Arc<Status> {
-        self.current.load().status.clone()
+        self.status.load_full()
     }
 
     /// When the book was last confirmed: it changed, or its connection brought something else and would have brought a
     /// change. Before the first book, when it was asked for.
     pub fn confirmed(&self) -> Instant {
         let heard = self.heard();
-        heard.checked_sub(self.heartbeat.lag()).unwrap_or(heard)
+        heard.checked_sub(self.link.lag()).unwrap_or(heard)
     }
 
     /// How far behind the exchange's clock the last events were, if notably.
     pub fn lag(&self) -> Duration {
-        self.heartbeat.lag()
+        self.link.lag()
     }
 
     /// When its last message arrived, however late.
     pub fn heard(&self) -> Instant {
         let received = self.started + Duration::from_millis(self.confirmed.load(Ordering::Relaxed));
-        match self.current.load().status.state {
-            BookState::Live => received.max(self.heartbeat.last()),
+        match self.status.load().state {
+            BookState::Live => received.max(self.link.last()),
             _ => received,
         }
     }
@@ -213,30 +191,20 @@ impl<O: Observer> Published<O> {
 
     /// Publishes a book together with its state.
     pub fn publish(&self, view: BookView, state: BookState, reason: Option<String>) {
-        let status = self.next_status(state, reason, view.received);
-        let view = Some(Arc::new(view));
-        self.current.store(Arc::new(Current { status, view }));
+        let now = view.received;
+        self.store(Some(Arc::new(view)), state, reason, now);
     }
 
-    /// Without a book that is exact or was so, there is none.
     pub fn set_status(&self, state: BookState, reason: Option<String>, now: Moment) {
-        let current = self.current.load();
-        let status = self.next_status(state, reason, now);
-        if Arc::ptr_eq(&status, &current.status) {
-            return;
-        }
         let has_book = matches!(state, BookState::Live | BookState::Stale);
-        let view = current.view.clone().filter(|_| has_book);
-        self.current.store(Arc::new(Current { status, view }));
+        let view = self.status.load().view.clone().filter(|_| has_book);
+        self.store(view, state, reason, now);
     }
 
-    fn next_status(&self, state: BookState, reason: Option<String>, now: Moment) -> Arc<Status> {
-        let current = self.status();
-        if current.state == state && current.reason == reason {
-            return current;
-        }
-        let since = if current.state == state { current.since } else { now };
-        Arc::new(Status { state, reason, since })
+    fn store(&self, view: Option<Arc<BookView>>, state: BookState, reason: Option<String>, now: Moment) {
+        let before = self.status.load();
+        let since = if before.state == state { before.since } else { now };
+        self.status.store(Arc::new(Status { state, reason, since, view }));
     }
 }
 
@@ -249,17 +217,17 @@ mod tests {
     #[test]
     fn live_status_always_has_its_book() {
         let start = Moment::now(&ManualClock::at(0));
-        let book = Arc::new(Published::<()>::new("BTCUSDT".into(), true, 0, None, start));
+        let book = Arc::new(Published::<()>::new("BTCUSDT".into(), true, 0, start));
         let reader = book.clone();
         let done = Arc::new(AtomicBool::new(false));
         let is_done = done.clone();
         let reading = std::thread::spawn(move || {
             let mut last = (0, 0);
             while !is_done.load(Ordering::Relaxed) {
-                let (status, view) = reader.read();
+                let status = reader.status();
                 if status.state == BookState::Live {
                     let turn: u64 = status.reason.as_deref().expect("a number").parse().expect("a number");
-                    let id = view.expect("a live book is there").last_update_id;
+                    let id = status.view.as_ref().expect("a live book is there").last_update_id;
                     assert!(id >= turn && (turn, id) >= last, "{turn} {id} {last:?}");
                     last = (turn, id);
                 }
@@ -284,19 +252,19 @@ mod tests {
     fn age_counts_from_the_last_confirmation_and_its_lag() {
         let clock = ManualClock::at(0);
         let start = Moment::now(&clock);
-        let book = Published::<()>::new("BTCUSDT".into(), true, 0, None, start);
-        let heartbeat = book.heartbeat.clone();
+        let book = Published::<()>::new("BTCUSDT".into(), true, 0, start);
+        let link = book.link.clone();
         let at = |millis| start.monotonic + Duration::from_millis(millis);
         book.confirm(at(1_000));
         book.set_status(BookState::Live, None, start);
-        heartbeat.beat(at(8_000));
+        link.beat(at(8_000));
         assert_eq!(book.confirmed(), at(8_000), "something else came, so it is quiet");
-        heartbeat.set_lag(Duration::from_secs(6));
+        link.set_lag(Duration::from_secs(6));
         assert_eq!(book.confirmed(), at(2_000), "what came was six seconds old");
-        heartbeat.set_lag(Duration::ZERO);
+        link.set_lag(Duration::ZERO);
         book.lost();
         book.set_status(BookState::Stale, None, start);
-        heartbeat.beat(at(9_000));
+        link.beat(at(9_000));
         assert_eq!(book.confirmed(), at(8_000), "another connection's word says nothing of it");
     }
 }

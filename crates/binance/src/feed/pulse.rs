@@ -5,7 +5,6 @@ use std::time::Instant;
 
 use parking_lot::Mutex;
 
-use super::ofi::step;
 use crate::book::BestQuote;
 use crate::number::Quantity;
 
@@ -66,68 +65,56 @@ impl Pulse {
         now.saturating_duration_since(self.start).as_secs()
     }
 
-    fn with<T>(&self, change: impl FnOnce(&mut Inner) -> T) -> T {
-        change(&mut self.inner.lock())
-    }
-
     /// The stream was interrupted: counting starts over.
     pub fn interrupted(&self, now: Instant) {
-        let since = self.second(now) + 1;
-        self.with(|inner| {
-            *inner = Inner { since, ..Inner::default() };
-        });
+        *self.inner.lock() = Inner { since: self.second(now) + 1, ..Inner::default() };
     }
 
     pub fn update(&self, now: Instant) {
-        let number = self.second(now);
-        self.with(|inner| inner.at(number, now).updates += 1);
+        self.inner.lock().at(self.second(now), now).updates += 1;
     }
 
     pub fn trade(&self, now: Instant) {
-        let number = self.second(now);
-        self.with(|inner| inner.at(number, now).trades += 1);
+        self.inner.lock().at(self.second(now), now).trades += 1;
     }
 
     pub fn quote(&self, now: Instant, quote: BestQuote) {
         let number = self.second(now);
-        self.with(|inner| {
-            let before = inner.quote.replace(quote);
-            if before.is_some_and(|before| before.update_id >= quote.update_id) {
-                inner.quote = before;
-                return;
-            }
-            inner.quoted_since.get_or_insert(number + 1);
-            let pressure = before.and_then(|before| step(&before, &quote));
-            let second = inner.at(number, now);
-            second.quotes += 1;
-            second.ofi = second.ofi.saturating_add(pressure.map_or(0, Quantity::units));
-        });
+        let mut inner = self.inner.lock();
+        let before = inner.quote;
+        if before.is_some_and(|before| before.update_id >= quote.update_id) {
+            return;
+        }
+        inner.quote = Some(quote);
+        inner.quoted_since.get_or_insert(number + 1);
+        let pressure = before.and_then(|before| step(&before, &quote));
+        let second = inner.at(number, now);
+        second.quotes += 1;
+        second.ofi = second.ofi.saturating_add(pressure.map_or(0, Quantity::units));
     }
 
     /// The `window` whole seconds before `end`, without the one that is running then, as far as they were observed.
     /// `heard` is when the symbol's connection last delivered a message: the time after it is not observed.
     pub fn beats(&self, end: Instant, heard: Instant, window: u64) -> Beats {
-        let last = self.second(end);
-        self.with(|inner| {
-            let heard = inner.heard.map_or(heard, |own| own.max(heard));
-            let until = self.second(heard.min(end));
-            let from = last.saturating_sub(window).max(inner.since);
-            let quoted = inner.quoted_since.map_or(until, |since| from.max(since));
-            let mut beats = Beats {
-                seconds: until.saturating_sub(from),
-                quoted_seconds: until.saturating_sub(quoted),
-                ..Beats::default()
-            };
-            for second in inner.seconds.iter().filter(|second| (from..until).contains(&second.number)) {
-                beats.updates += u64::from(second.updates);
-                beats.trades += u64::from(second.trades);
-                if second.number >= quoted {
-                    beats.quotes += u64::from(second.quotes);
-                    beats.ofi_units = beats.ofi_units.saturating_add(second.ofi);
-                }
+        let inner = self.inner.lock();
+        let heard = inner.heard.map_or(heard, |own| own.max(heard));
+        let until = self.second(heard.min(end));
+        let from = self.second(end).saturating_sub(window).max(inner.since);
+        let quoted = inner.quoted_since.map_or(until, |since| from.max(since));
+        let mut beats = Beats {
+            seconds: until.saturating_sub(from),
+            quoted_seconds: until.saturating_sub(quoted),
+            ..Beats::default()
+        };
+        for second in inner.seconds.iter().filter(|second| (from..until).contains(&second.number)) {
+            beats.updates += u64::from(second.updates);
+            beats.trades += u64::from(second.trades);
+            if second.number >= quoted {
+                beats.quotes += u64::from(second.quotes);
+                beats.ofi_units = beats.ofi_units.saturating_add(second.ofi);
             }
-            beats
-        })
+        }
+        beats
     }
 }
 
@@ -145,11 +132,31 @@ impl Inner {
     }
 }
 
+/// Order-flow imbalance of the best quotes (Cont, Kukanov, Stoikov), from one state to the next, with q and r the sizes of bid and ask, primes the state
+/// before: 1[b≥b′]q − 1[b≤b′]q′ − 1[a≤a′]r + 1[a≥a′]r′. Above zero: bids were added or asks taken away.
+/// `None` if either state is crossed or without a price.
+fn step(before: &BestQuote, after: &BestQuote) -> Option<Quantity> {
+    if !is_valid(before) || !is_valid(after) {
+        return None;
+    }
+    let when = |counts: bool, quantity: Quantity| if counts { quantity } else { Quantity::ZERO };
+    when(after.bid.price >= before.bid.price, after.bid.quantity)
+        .checked_sub(when(after.bid.price <= before.bid.price, before.bid.quantity))?
+        .checked_sub(when(after.ask.price <= before.ask.price, after.ask.quantity))?
+        .checked_add(when(after.ask.price >= before.ask.price, before.ask.quantity))
+}
+
+fn is_valid(quote: &BestQuote) -> bool {
+    quote.bid.price.units() > 0 && quote.bid.price < quote.ask.price
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::book::Level;
+    use crate::book::{Depth, Level};
     use crate::number::Price;
+    use crate::testing::{books, level};
+    use proptest::prelude::*;
     use std::time::Duration;
 
     fn quote(update_id: u64, bid: (i64, i128), ask: (i64, i128)) -> BestQuote {
@@ -211,5 +218,39 @@ mod tests {
         let now = start + Duration::from_millis(400_500);
         let beats = pulse.beats(now, now, 300);
         assert_eq!((beats.seconds, beats.updates), (300, 300));
+    }
+
+    fn quote_at(bid: (&str, &str), ask: (&str, &str)) -> BestQuote {
+        BestQuote { update_id: 1, bid: level(&bid), ask: level(&ask) }
+    }
+
+    fn best(depth: &Depth) -> BestQuote {
+        BestQuote { update_id: 1, bid: depth.bids.best().expect("a bid"), ask: depth.asks.best().expect("an ask") }
+    }
+
+    #[test]
+    fn flow_matches_hand_computation() {
+        let start = quote_at(("100", "5"), ("101", "4"));
+        let to = |bid, ask| step(&start, &quote_at(bid, ask)).map(|change| change.to_string());
+        // Same prices, bid 5 → 8: + 8 − 5 − 4 + 4 = 3.
+        assert_eq!(to(("100", "8"), ("101", "4")).as_deref(), Some("3"));
+        // Bid up to 100.5 with 2: + 2; ask as before: − 4 + 4. Sum 2.
+        assert_eq!(to(("100.5", "2"), ("101", "4")).as_deref(), Some("2"));
+        // Bid down to 99 with 9: − 5. Ask down to 100 with 1: − 1. Sum −6.
+        assert_eq!(to(("99", "9"), ("100", "1")).as_deref(), Some("-6"));
+        // Ask up to 102: + 4 (what was there is gone).
+        assert_eq!(to(("100", "5"), ("102", "7")).as_deref(), Some("4"));
+        assert_eq!(to(("101", "5"), ("101", "7")), None, "a locked book");
+    }
+
+    proptest! {
+        #[test]
+        fn reversed_change_cancels_its_flow(books in (books(), books())) {
+            let (one, two) = (best(&books.0), best(&books.1));
+            prop_assume!(is_valid(&one) && is_valid(&two));
+            prop_assert_eq!(step(&one, &one), Some(Quantity::ZERO));
+            let there_and_back = step(&one, &two).zip(step(&two, &one));
+            prop_assert_eq!(there_and_back.and_then(|(there, back)| there.checked_add(back)), Some(Quantity::ZERO));
+        }
     }
 }

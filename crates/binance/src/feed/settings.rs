@@ -7,8 +7,6 @@ pub struct Settings {
     pub stream_url: String,
     /// A connection is replaced before the exchange ends it, which it does after a day.
     pub rotate_after: Duration,
-    /// Levels a side that a book keeps.
-    pub max_levels: usize,
     /// Of the most traded symbols, snapshots of 5,000 levels are taken; of the others 1,000.
     pub deep_ranks: usize,
     /// Books kept at the same time, pinned ones among them.
@@ -22,7 +20,6 @@ impl Settings {
         Self {
             stream_url: stream_url.into(),
             rotate_after: Duration::from_secs(23 * 3600 + 1800),
-            max_levels: 6_000,
             deep_ranks: 10,
             max_books: 200,
             idle_after: Duration::from_secs(600),

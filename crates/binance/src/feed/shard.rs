@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 use tribune_clock::Clock;
 
 use super::board::Board;
-use super::health::{Health, Link};
-use super::heartbeat::Heartbeat;
+use super::health::Health;
+use super::link::Link;
 use super::observer::Observer;
 use super::published::Published;
 use super::settings::Settings;
@@ -35,6 +35,8 @@ const LATE_FOR: Duration = Duration::from_secs(6);
 const BETWEEN_COMPARISONS: Duration = Duration::from_millis(500);
 /// How often a connection is replaced because one symbol's streams stay silent on it.
 const RENEW_EVERY: Duration = Duration::from_secs(600);
+/// Levels a side that a book keeps.
+const MAX_LEVELS: usize = 6_000;
 /// Messages read in one go before anything else is done.
 const BURST: usize = 64;
 
@@ -64,7 +66,6 @@ pub(super) struct Shard<O> {
     pub(super) board: Option<Arc<Board>>,
     pub(super) health: Arc<Health>,
     pub(super) link: Arc<Link>,
-    pub(super) heartbeat: Arc<Heartbeat>,
     pub(super) stop: CancellationToken,
     pub(super) symbols: HashMap<Arc<str>, Tracked<O>>,
     pub(super) socket: Option<Socket>,
@@ -125,7 +126,7 @@ impl<O: Observer> Shard<O> {
         let now = self.now();
         match command {
             Command::Track(published) => {
-                let tracked = Tracked::new(published.clone(), self.settings.max_levels, now.monotonic);
+                let tracked = Tracked::new(published.clone(), MAX_LEVELS, now.monotonic);
                 for socket in [&mut self.socket, &mut self.successor].into_iter().flatten() {
                     socket.subscriptions.subscribe(&published.symbol);
                 }
@@ -199,7 +200,7 @@ impl<O: Observer> Shard<O> {
 
     /// No book is current while everything comes late.
     fn check_lag(&mut self, now: Moment) {
-        let is_late = self.heartbeat.lag() >= LATE;
+        let is_late = self.link.lag() >= LATE;
         self.past.late_since = is_late.then(|| self.past.late_since.unwrap_or(now.monotonic));
         let is_late = self.past.late_since.is_some_and(|since| now.monotonic.duration_since(since) >= LATE_FOR);
         for tracked in self.symbols.values_mut() {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use reqwest::Method;
 use tribune_clock::Clock;
 
 use super::answers::{self, Aggregates, AvgPrice, Decoded, ExchangeInfo, Ticker};
@@ -12,11 +13,14 @@ use super::error::RestError;
 use super::governor::{Governor, Priority};
 use super::http::{Failing, Inner, Raw, Simulation};
 use super::request::Request;
+use super::sign::Signer;
 use crate::book::Snapshot;
 use crate::model::{Candle, Interval, Millis, Trade};
 use crate::moment::Stamped;
 
 pub const DEFAULT_BASE_URL: &str = "https://data-api.binance.vision";
+/// The exchange's code for a time too far from its own: refused before anything is done.
+const CLOCK_SKEW: i64 = -1021;
 const MAX_DEPTH: u32 = 5_000;
 const MAX_ROWS: u32 = 1_000;
 /// Larger answers are decoded on a blocking thread.
@@ -126,7 +130,7 @@ impl Rest {
     /// Asks for the exchange's time and learns the offset of the clocks: the answer was right half a round trip before it
     /// came.
     pub async fn server_time(&self) -> Result<Stamped<Millis>, RestError> {
-        let request = Request::new(Endpoint::Time);
+        let request = Request::new(Endpoint::TIME);
         let raw = self.inner.send(&request, self.priority).await?;
         let round_trip = raw.received.monotonic.saturating_duration_since(raw.sent.monotonic);
         let half = i64::try_from(round_trip.as_millis() / 2).unwrap_or(i64::MAX);
@@ -138,7 +142,7 @@ impl Rest {
 
     /// Symbols and limits; sets the governor's budget.
     pub async fn exchange_info(&self) -> Shared<ExchangeInfo> {
-        let request = Request::new(Endpoint::ExchangeInfo).bulk();
+        let request = Request::new(Endpoint::EXCHANGE_INFO).bulk();
         let info = self.shared(request, answers::exchange_info).await?;
         if let Some(budget) = info.value.weight_per_minute {
             self.governor().set_budget(budget);
@@ -147,32 +151,32 @@ impl Rest {
     }
 
     pub async fn depth(&self, symbol: &str, limit: u32) -> Shared<Snapshot> {
-        let request = Request::new(Endpoint::Depth).symbol(symbol)?.limit(limit, MAX_DEPTH)?;
+        let request = Request::new(Endpoint::DEPTH).symbol(symbol)?.limit(limit, MAX_DEPTH)?;
         let read = move |body: &[u8]| answers::depth(body, limit);
         self.shared(request, read).await
     }
 
     /// A snapshot for a local book: never a reused answer.
     pub async fn fresh_depth(&self, symbol: &str, limit: u32) -> Result<Stamped<Snapshot>, RestError> {
-        let request = Request::new(Endpoint::Depth).symbol(symbol)?.limit(limit, MAX_DEPTH)?;
+        let request = Request::new(Endpoint::DEPTH).symbol(symbol)?.limit(limit, MAX_DEPTH)?;
         let raw = self.inner.send(&request, self.priority).await?;
         decoded(raw, request.endpoint, |body| answers::depth(body, limit))
     }
 
     /// The newest trades, oldest first.
     pub async fn trades(&self, symbol: &str, limit: u32) -> Shared<Vec<Trade>> {
-        let request = Request::new(Endpoint::Trades).symbol(symbol)?.limit(limit, MAX_ROWS)?;
+        let request = Request::new(Endpoint::TRADES).symbol(symbol)?.limit(limit, MAX_ROWS)?;
         self.shared(request, answers::trades).await
     }
 
     /// The newest aggregates, or those from an id on.
     pub async fn agg_trades(&self, symbol: &str, limit: u32, from_id: Option<u64>) -> Shared<Aggregates> {
-        let request = Request::new(Endpoint::AggTrades).symbol(symbol)?.limit(limit, MAX_ROWS)?;
+        let request = Request::new(Endpoint::AGG_TRADES).symbol(symbol)?.limit(limit, MAX_ROWS)?;
         self.shared(request.with_some("fromId", from_id), answers::agg_trades).await
     }
 
     pub async fn klines(&self, symbol: &str, query: &KlinesQuery) -> Shared<Vec<Candle>> {
-        let request = Request::new(Endpoint::Klines)
+        let request = Request::new(Endpoint::KLINES)
             .symbol(symbol)?
             .with("interval", query.interval.as_str())
             .limit(query.limit, MAX_ROWS)?
@@ -182,25 +186,63 @@ impl Rest {
     }
 
     pub async fn avg_price(&self, symbol: &str) -> Shared<AvgPrice> {
-        let request = Request::new(Endpoint::AvgPrice).symbol(symbol)?;
+        let request = Request::new(Endpoint::AVG_PRICE).symbol(symbol)?;
         self.shared(request, answers::avg_price).await
     }
 
     pub async fn ticker_24h(&self, symbol: &str) -> Shared<Ticker> {
-        let request = Request::new(Endpoint::Ticker24h).symbol(symbol)?;
+        let request = Request::new(Endpoint::TICKER_24H).symbol(symbol)?;
         self.shared(request, answers::ticker).await
     }
 
     /// Of 1 to 100 symbols; an unknown symbol fails the whole request.
     pub async fn tickers_24h(&self, symbols: &[&str]) -> Shared<Vec<Ticker>> {
-        let request = Request::new(Endpoint::Ticker24h).symbols(symbols)?;
+        let request = Request::new(Endpoint::TICKER_24H).symbols(symbols)?;
         self.shared(request, answers::tickers).await
     }
 
     /// Of every symbol whose ticker can be read.
     pub async fn all_tickers_24h(&self) -> Shared<Vec<Ticker>> {
-        let request = Request::new(Endpoint::Ticker24h).bulk();
+        let request = Request::new(Endpoint::TICKER_24H).bulk();
         self.shared(request, answers::all_tickers).await
+    }
+
+    /// A call of an account. It is never shared, and sent again only if the exchange refused its time before anything else.
+    pub async fn signed<T>(
+        &self,
+        signer: &Signer,
+        method: Method,
+        request: Request,
+        read: fn(&[u8]) -> Decoded<T>,
+    ) -> Result<Stamped<T>, RestError> {
+        if self.clock_offset_ms().is_none() {
+            self.learn_time().await?;
+        }
+        let first = self.signed_once(signer, &method, &request, read).await;
+        if first.as_ref().err().and_then(RestError::code) != Some(CLOCK_SKEW) {
+            return first;
+        }
+        self.learn_time().await?;
+        self.signed_once(signer, &method, &request, read).await
+    }
+
+    /// If this fails, nothing was sent.
+    async fn learn_time(&self) -> Result<(), RestError> {
+        let time = self.server_time().await;
+        time.map(drop).map_err(|error| RestError::NoTime(Box::new(error)))
+    }
+
+    async fn signed_once<T>(
+        &self,
+        signer: &Signer,
+        method: &Method,
+        request: &Request,
+        read: fn(&[u8]) -> Decoded<T>,
+    ) -> Result<Stamped<T>, RestError> {
+        let exchange_now = self.clock().now().as_millisecond().saturating_add(self.clock_offset_ms().unwrap_or(0));
+        let request = signer.sign(request.clone(), method.clone(), exchange_now);
+        let raw = self.inner.send(&request, self.priority).await?;
+        decoded(raw, request.endpoint, read)
     }
 
     /// One request for all callers who ask the same with the same priority, so that none waits for background work.
@@ -229,7 +271,7 @@ pub(super) fn decoded<T>(
     endpoint: Endpoint,
     read: impl FnOnce(&[u8]) -> Decoded<T>,
 ) -> Result<Stamped<T>, RestError> {
-    let endpoint = endpoint.as_str();
+    let endpoint = endpoint.path;
     let (value, exchange_time) = read(&raw.value).map_err(|wrong| RestError::Shape { endpoint, wrong })?;
     Ok(Stamped { exchange_time, ..raw.map(|_| value) })
 }

@@ -15,7 +15,7 @@ pub enum RestError {
     /// Nothing was sent: not enough weight is left in this minute.
     #[error(
         "the request was held back: {used} of this minute's request budget of {budget} is used ({}); try again in {} s",
-        .priority.share_in_words(), seconds(*.wait)
+        .priority.shares().2, seconds(*.wait)
     )]
     HeldBack { wait: Duration, used: u32, budget: u32, priority: Priority },
 
@@ -80,9 +80,6 @@ pub enum RestError {
     #[error("the exchange's answer to {endpoint} is not as documented: {wrong}; try again in a moment")]
     Shape { endpoint: &'static str, wrong: Wrong },
 
-    #[error("the exchange's answer to {endpoint} has more than {most} bytes and was not read; ask for less")]
-    TooLarge { endpoint: &'static str, most: usize },
-
     #[error("too many different requests are under way; try again in a moment")]
     Crowded,
 
@@ -132,27 +129,12 @@ impl RestError {
         }
     }
 
-    /// Whether the exchange just cannot be asked now: neither the request nor an answer was wrong.
-    pub const fn is_passing(&self) -> bool {
-        matches!(
-            self,
-            Self::HeldBack { .. }
-                | Self::Paused { .. }
-                | Self::Firewall { .. }
-                | Self::Server { .. }
-                | Self::Unreachable(_)
-                | Self::Timeout
-                | Self::Crowded
-        )
-    }
-
     /// Whether the exchange may have executed the request despite the error.
     pub fn leaves_outcome_unknown(&self) -> bool {
         match self {
             Self::Server { .. }
             | Self::NotRecorded(_)
             | Self::Shape { .. }
-            | Self::TooLarge { .. }
             | Self::Abandoned
             | Self::Timeout
             | Self::BrokenOff
@@ -177,7 +159,7 @@ impl RestError {
             Self::Unreachable(_) | Self::BrokenOff => "unreachable",
             Self::Refused { .. } => "refused",
             Self::NoTime(error) => error.outcome(),
-            Self::Shape { .. } | Self::TooLarge { .. } => "garbled",
+            Self::Shape { .. } => "garbled",
             Self::Crowded => "crowded",
             Self::Abandoned => "abandoned",
         }
@@ -194,7 +176,6 @@ pub fn seconds(wait: Duration) -> u64 {
 const fn meaning(code: i64) -> (ErrorKind, &'static str) {
     use ErrorKind::{Forbidden, InvalidArgument, NotFound, Unavailable};
     match code {
-        -1003 => (Unavailable, "the exchange counts too many requests; try again in a minute"),
         -1007 => (Unavailable, "the exchange's own backend did not answer in time; of an order the outcome is unknown"),
         -1000 | -1001 | -1006 | -1008 | -1015 | -1016 => {
             (Unavailable, "the exchange is busy or has a fault (code {code}); try again in a moment")
@@ -205,13 +186,6 @@ const fn meaning(code: i64) -> (ErrorKind, &'static str) {
             "this machine's clock and the exchange's differ by too much{said}; set the clock and try again",
         ),
         -1022 => (Forbidden, "the exchange does not accept the signature; check the secret of the API key"),
-        -1100 => (InvalidArgument, "a parameter has characters that the exchange does not take{said}"),
-        -1102 => (InvalidArgument, "a parameter is missing or empty{said}"),
-        -1120 => (
-            InvalidArgument,
-            "the exchange has no such interval; use one of 1s, 1m, 3m, 5m, 15m, 30m, 1h, 2h, 4h, 6h, 8h, 12h, 1d, 3d, \
-             1w, 1M",
-        ),
         -1121 => (NotFound, "the exchange has no {symbol}; search for the asset by name to find its symbols"),
         -2010 => (InvalidArgument, "the exchange rejected the order{said}"),
         -2011 => (NotFound, "the exchange did not cancel{said}; look at the order with binance_get_order"),
@@ -251,14 +225,10 @@ mod tests {
     fn codes_have_kinds_and_sentences() {
         use ErrorKind::{Forbidden, InvalidArgument, NotFound, Unavailable};
         let cases = [
-            (-1003, Unavailable, "try again in a minute"),
             (-1007, Unavailable, "outcome is unknown"),
             (-1013, InvalidArgument, "Said."),
             (-1021, Unavailable, "clock"),
             (-1022, Forbidden, "secret"),
-            (-1100, InvalidArgument, "characters"),
-            (-1102, InvalidArgument, "missing"),
-            (-1120, InvalidArgument, "1h"),
             (-1121, NotFound, "`FOO`"),
             (-2010, InvalidArgument, "rejected the order: Said."),
             (-2011, NotFound, "binance_get_order"),

@@ -37,29 +37,14 @@ pub enum Priority {
 }
 
 impl Priority {
-    /// Percent of the budget up to which requests are allowed.
-    const fn share(self) -> u32 {
+    /// Percent of the budget up to which requests are allowed, percent that those of this priority may use together (open
+    /// pages ask for ever), and both in words.
+    pub(super) const fn shares(self) -> (u32, u32, &'static str) {
         match self {
-            Self::Background | Self::Page => 50,
-            Self::BesideOrders => 65,
-            Self::Interactive | Self::Order => 70,
-        }
-    }
-
-    /// Percent of the budget that all requests of this priority may use together: open pages ask for ever.
-    const fn own_share(self) -> u32 {
-        match self {
-            Self::Page => 20,
-            other => other.share(),
-        }
-    }
-
-    pub(super) const fn share_in_words(self) -> &'static str {
-        match self {
-            Self::Background => "background work may use 50%",
-            Self::Page => "pages may use 20%, and what is left of 50%",
-            Self::BesideOrders => "65% may be used, and 5% is kept for orders",
-            Self::Interactive | Self::Order => "70% may be used",
+            Self::Background => (50, 50, "background work may use 50%"),
+            Self::Page => (50, 20, "pages may use 20%, and what is left of 50%"),
+            Self::BesideOrders => (65, 65, "65% may be used, and 5% is kept for orders"),
+            Self::Interactive | Self::Order => (70, 70, "70% may be used"),
         }
     }
 }
@@ -245,7 +230,7 @@ impl State {
         }
         self.pause = None;
         let budget = self.budget;
-        if weight > self.percent(priority.own_share()) {
+        if weight > self.percent(priority.shares().1) {
             return Err(RestError::TooHeavy { weight, budget });
         }
         let wait = self.until_room(weight, priority, now);
@@ -263,28 +248,29 @@ impl State {
 
     /// How long until the weight fits into the share of all requests, and into that of its priority.
     fn until_room(&self, weight: u32, priority: Priority, now: Instant) -> Duration {
-        let own_weight = |grant: &Grant| match (priority, grant.priority) {
-            (Priority::Page, Priority::Page) => u64::from(grant.weight),
-            _ => 0,
-        };
-        let mut used: u64 = self.grants.iter().map(|grant| u64::from(grant.weight)).sum();
-        let mut own: u64 = self.grants.iter().map(own_weight).sum();
-        let fits = |used: u64, share: u32| used + u64::from(weight) <= u64::from(self.percent(share));
-        let has_room = |used, own| fits(used, priority.share()) && fits(own, priority.own_share());
-        if has_room(used, own) {
+        let (share, own_share, _) = priority.shares();
+        let among_all = self.until_fits(weight, share, now, |_| true);
+        let own = |grant: &Grant| priority == Priority::Page && grant.priority == Priority::Page;
+        among_all.max(self.until_fits(weight, own_share, now, own))
+    }
+
+    /// How long until the weight and that of these requests are within a share.
+    fn until_fits(&self, weight: u32, share: u32, now: Instant, counts: impl Fn(&Grant) -> bool) -> Duration {
+        let mut counted: Vec<&Grant> = self.grants.iter().filter(|grant| counts(grant)).collect();
+        let mut used: u64 = counted.iter().map(|grant| u64::from(grant.weight)).sum();
+        let fits = |used: u64| used + u64::from(weight) <= u64::from(self.percent(share));
+        if fits(used) {
             return Duration::ZERO;
         }
-        let mut answered: Vec<(Instant, &Grant)> =
-            self.grants.iter().filter_map(|grant| Some((grant.answered?, grant))).collect();
-        answered.sort_by_key(|(at, _)| *at);
-        for (at, grant) in answered {
+        counted.sort_by_key(|grant| grant.answered);
+        for grant in counted {
+            // What is under way frees nothing before it is answered.
+            let Some(at) = grant.answered else { continue };
             used -= u64::from(grant.weight);
-            own -= own_weight(grant);
-            if has_room(used, own) {
+            if fits(used) {
                 return (at + MINUTE).saturating_duration_since(now);
             }
         }
-        // The requests under way must be answered first.
         MINUTE
     }
 }

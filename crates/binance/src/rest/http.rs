@@ -13,6 +13,7 @@ use tribune_clock::Clock;
 
 use super::client::Settings;
 use super::coalesce::Coalescer;
+use super::decode::Wrong;
 use super::error::RestError;
 use super::governor::{Governor, Permit, Priority};
 use super::request::Request;
@@ -148,7 +149,7 @@ impl Inner {
 
     fn count(&self, request: &Request, answer: &Result<Raw, RestError>, sent: Moment) {
         let outcome = answer.as_ref().map_or_else(RestError::outcome, |_| "ok");
-        let endpoint = request.endpoint.as_str();
+        let endpoint = request.endpoint.path;
         let took = self.clock.monotonic().saturating_duration_since(sent.monotonic);
         metrics::counter!("tribune_upstream_requests_total", "endpoint" => endpoint, "outcome" => outcome).increment(1);
         metrics::histogram!("tribune_upstream_request_seconds", "endpoint" => endpoint).record(took.as_secs_f64());
@@ -194,7 +195,7 @@ impl Inner {
     }
 
     fn outgoing(&self, request: &Request) -> reqwest::RequestBuilder {
-        let mut url = format!("{}{}", self.base, request.endpoint.as_str());
+        let mut url = format!("{}{}", self.base, request.endpoint.path);
         if !request.query.is_empty() {
             url = format!("{url}?{}", request.query);
         }
@@ -220,7 +221,7 @@ impl Inner {
 
     fn refused_in_body(&self, request: &Request, status: StatusCode, body: &[u8]) -> RestError {
         let Ok(ErrorBody { code, msg }) = serde_json::from_slice(body) else {
-            return RestError::Status { endpoint: request.endpoint.as_str(), status: status.as_u16() };
+            return RestError::Status { endpoint: request.endpoint.path, status: status.as_u16() };
         };
         if code == -1003 {
             return self.governor.pause(None, false);
@@ -230,7 +231,10 @@ impl Inner {
 
     async fn bounded(&self, mut response: Response, request: &Request) -> Result<Vec<u8>, RestError> {
         let most = if request.is_bulk { MAX_BULK_BYTES } else { MAX_SMALL_BYTES };
-        let too_large = || RestError::TooLarge { endpoint: request.endpoint.as_str(), most };
+        let too_large = || {
+            let wrong = Wrong::new("", &format!("has more than {most} bytes"));
+            RestError::Shape { endpoint: request.endpoint.path, wrong }
+        };
         let announced = usize::try_from(response.content_length().unwrap_or(0)).unwrap_or(usize::MAX);
         if announced > most {
             return Err(too_large());
@@ -335,7 +339,7 @@ fn explained(
         _ if request.method == Method::GET => error,
         Some(refused) if refused.leaves_outcome_unknown() => refused,
         None if !error.leaves_outcome_unknown() => {
-            RestError::Status { endpoint: request.endpoint.as_str(), status: status.as_u16() }
+            RestError::Status { endpoint: request.endpoint.path, status: status.as_u16() }
         }
         _ => error,
     }

@@ -5,7 +5,7 @@
 //! - `coalesce`: callers who ask the same share one request
 //! - [`client`]: [`Rest`], the calls; `http` sends them, `request` writes them
 //! - [`answers`]: what comes back, as values; [`decode`] reads it and names the field that is wrong
-//! - [`sign`]: signs requests of an account; `signed` sends them
+//! - [`sign`]: signs requests of an account
 //! - [`error`]: what can go wrong
 
 pub mod answers;
@@ -18,11 +18,10 @@ pub mod governor;
 mod http;
 pub mod request;
 pub mod sign;
-mod signed;
 #[cfg(test)]
 mod tests;
 
-pub use answers::{Aggregates, AvgPrice, ExchangeInfo, Ticker, TickerQuote};
+pub use answers::{Aggregates, AvgPrice, ExchangeInfo, Ticker};
 pub use client::{KlinesQuery, Rest, Settings};
 pub use coalesce::Shared;
 pub use endpoint::Endpoint;

@@ -4,15 +4,13 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Method;
 use reqwest::header::HeaderValue;
 
-use super::endpoint::{Endpoint, weight};
+use super::endpoint::Endpoint;
 use super::error::RestError;
 
 /// All but the unreserved characters.
 const VALUE: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 /// Longer than any symbol; a longer text is not sent.
 const MAX_SYMBOL_BYTES: usize = 64;
-/// What the exchange takes in one request.
-const MAX_SYMBOLS: usize = 100;
 
 #[derive(Debug, Clone)]
 pub struct Request {
@@ -57,12 +55,6 @@ impl Request {
     }
 
     pub(super) fn symbols(mut self, symbols: &[&str]) -> Result<Self, RestError> {
-        if symbols.is_empty() || symbols.len() > MAX_SYMBOLS {
-            return Err(RestError::Invalid(format!(
-                "{} symbols were asked for at once; the exchange takes 1 to {MAX_SYMBOLS}",
-                symbols.len()
-            )));
-        }
         for symbol in symbols {
             check_symbol(symbol)?;
         }
@@ -97,12 +89,12 @@ impl Request {
     }
 
     pub(super) const fn weight(&self) -> u32 {
-        weight(self.endpoint, self.symbols, self.limit)
+        self.endpoint.weight(self.symbols, self.limit)
     }
 
     /// Equal for equal requests.
     pub(super) fn key(&self) -> String {
-        format!("{}?{}", self.endpoint.as_str(), self.query)
+        format!("{}?{}", self.endpoint.path, self.query)
     }
 }
 
@@ -130,10 +122,10 @@ mod tests {
 
     #[test]
     fn values_are_percent_encoded() {
-        let request = Request::new(Endpoint::Depth).symbol("币安人生USDT").expect("symbol");
+        let request = Request::new(Endpoint::DEPTH).symbol("币安人生USDT").expect("symbol");
         let request = request.limit(100, 5000).expect("limit");
         assert_eq!(request.query, "symbol=%E5%B8%81%E5%AE%89%E4%BA%BA%E7%94%9FUSDT&limit=100");
-        let several = Request::new(Endpoint::Ticker24h).symbols(&["BTCUSDT", "A&b=c"]).expect("symbols");
+        let several = Request::new(Endpoint::TICKER_24H).symbols(&["BTCUSDT", "A&b=c"]).expect("symbols");
         assert_eq!(several.query, "symbols=%5B%22BTCUSDT%22%2C%22A%26b%3Dc%22%5D");
         assert_eq!(several.weight(), 2);
     }
@@ -142,12 +134,11 @@ mod tests {
     fn invalid_arguments_are_not_sent() {
         let long = "X".repeat(65);
         for symbol in ["", "A\nB", &long] {
-            assert!(Request::new(Endpoint::Depth).symbol(symbol).is_err(), "{symbol}");
+            assert!(Request::new(Endpoint::DEPTH).symbol(symbol).is_err(), "{symbol}");
         }
-        assert!(Request::new(Endpoint::Ticker24h).symbols(&[]).is_err());
-        assert!(Request::new(Endpoint::Ticker24h).symbols(&["A"; 101]).is_err());
-        assert!(Request::new(Endpoint::Depth).limit(0, 5000).is_err());
-        assert!(Request::new(Endpoint::Depth).limit(5001, 5000).is_err());
+        assert!(Request::new(Endpoint::TICKER_24H).symbols(&["A", ""]).is_err());
+        assert!(Request::new(Endpoint::DEPTH).limit(0, 5000).is_err());
+        assert!(Request::new(Endpoint::DEPTH).limit(5001, 5000).is_err());
     }
 
     proptest! {

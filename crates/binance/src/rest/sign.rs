@@ -35,8 +35,7 @@ impl fmt::Debug for Signer {
 }
 
 impl Signer {
-    /// The secret of the key: what the exchange shows for HMAC keys, or an Ed25519 private key
-    /// (PKCS#8) as PEM or as the base64 within it.
+    /// The secret of the key: what the exchange shows for HMAC keys, or an Ed25519 private key (PKCS#8) as PEM.
     pub fn new(api_key: &str, secret: &str) -> Result<Self, RestError> {
         let refuse = |why: &str| RestError::Invalid(format!("the exchange's API {why}"));
         let (api_key, secret) = (api_key.trim(), secret.trim());
@@ -81,17 +80,9 @@ impl Signer {
     }
 }
 
-/// `None` if the text does not look like a private key at all. The PKCS#8 of an Ed25519 key is 48 bytes
-/// or more and begins with the same bytes always; no HMAC secret does.
+/// `None` if the text is not PEM, and so the secret of an HMAC key.
 fn ed25519(secret: &str) -> Option<Result<Ed25519KeyPair, ()>> {
-    const BEGINNINGS: [&str; 3] = ["MC4CAQAw", "MFECAQEw", "MFMCAQEw"];
-    let pem = if secret.contains("-----BEGIN") {
-        secret.to_owned()
-    } else if BEGINNINGS.iter().any(|beginning| secret.starts_with(beginning)) {
-        format!("-----BEGIN PRIVATE KEY-----\n{secret}\n-----END PRIVATE KEY-----\n")
-    } else {
-        return None;
-    };
+    let pem = secret.contains("-----BEGIN").then_some(secret)?;
     let der = PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| ());
     // Most tools leave the public key out, so that there is nothing to check it against.
     Some(der.and_then(|der| Ed25519KeyPair::from_pkcs8_maybe_unchecked(der.secret_pkcs8_der()).map_err(|_| ())))
@@ -106,7 +97,7 @@ mod tests {
     const SECRET: &str = "NhqPtmdSJYdKjVHjA7PZj4Mge3R5YNiP1e3UZjInClVN65XAbvqqM6A7H5fATj0j";
 
     fn order() -> Request {
-        Request::new(Endpoint::Order)
+        Request::new(Endpoint::ORDER)
             .symbol("LTCBTC")
             .expect("symbol")
             .with("side", "BUY")
@@ -135,14 +126,11 @@ mod tests {
         let pem = "-----BEGIN PRIVATE KEY-----\n\
                    MC4CAQAwBQYDK2VwBCIEIEzNCJso/5banbbDRuwRTg9bijGfNaumJNqM9u1PuKb7\n\
                    -----END PRIVATE KEY-----";
-        let bare = pem.lines().nth(1).expect("the second line").trim();
-        for secret in [pem, bare] {
-            let signer = Signer::new(KEY, secret).expect("signer");
-            assert_eq!(
-                signer.signature("r"),
-                "kqAJqfDUyrhyDoILX2QlQKKye1QWUD+Ps3YiI+vbadoIWsHkPhWZbkWPNhPQ8R2MOHsurrQwKu6wDSkWErsMAA==",
-            );
-        }
+        let signer = Signer::new(KEY, pem).expect("signer");
+        assert_eq!(
+            signer.signature("r"),
+            "kqAJqfDUyrhyDoILX2QlQKKye1QWUD+Ps3YiI+vbadoIWsHkPhWZbkWPNhPQ8R2MOHsurrQwKu6wDSkWErsMAA==",
+        );
     }
 
     #[test]

@@ -84,7 +84,7 @@ async fn refused_time_is_learnt_again() {
     .await;
     let rest = client_by(clock, &server.url, |_| ());
     let signer = Signer::new("key", "secret").expect("signer");
-    let account = || rest.signed(&signer, Method::GET, Request::new(Endpoint::Account), |_| Ok(((), None)));
+    let account = || rest.signed(&signer, Method::GET, Request::new(Endpoint::ACCOUNT), |_| Ok(((), None)));
     account().await.expect("in time");
     ahead.store(3_600_000, Ordering::SeqCst);
     account().await.expect("learnt again");

@@ -54,7 +54,7 @@ impl Book {
     /// looked at.
     pub fn difference(&self, depth: &Depth, except: &BTreeSet<i128>) -> Option<String> {
         let reach = |price: Option<tribune_binance::number::Price>| price.map(|price| i128::from(price.units()));
-        let (low, high) = (reach(depth.bid_reach), reach(depth.ask_reach));
+        let (low, high) = (reach(depth.bids.reach), reach(depth.asks.reach));
         let bids = side_difference(&self.bids, &depth.bids, except, |price| low.is_none_or(|low| price >= low));
         let asks = side_difference(&self.asks, &depth.asks, except, |price| high.is_none_or(|high| price <= high));
         bids.map(|what| format!("bid {what}")).or_else(|| asks.map(|what| format!("ask {what}")))

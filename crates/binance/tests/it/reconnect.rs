@@ -32,7 +32,7 @@ async fn announced_end_keeps_books_live() {
     until("every book is live", || async { books.iter().all(live) }).await;
     let traded = |book: &Arc<Published>| book.tape.last().is_some();
     until("every symbol was traded", || async { books.iter().all(traded) }).await;
-    let complete_from: Vec<_> = books.iter().map(|book| book.tape.complete_from()).collect();
+    let complete_from: Vec<_> = books.iter().map(|book| book.tape.recent(0).complete_from).collect();
 
     let deadline = Instant::now() + PATIENCE;
     let accepted = exchange.counts().connections_accepted;
@@ -44,7 +44,7 @@ async fn announced_end_keeps_books_live() {
     for (book, complete_from) in books.iter().zip(complete_from) {
         assert_eq!(book.resyncs(), 0, "{}", book.symbol);
         // Nor is a trade missing.
-        assert_eq!(book.tape.complete_from(), complete_from, "{}", book.symbol);
+        assert_eq!(book.tape.recent(0).complete_from, complete_from, "{}", book.symbol);
     }
 }
 

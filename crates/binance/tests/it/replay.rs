@@ -213,7 +213,7 @@ async fn a_missing_diff_is_seen(recordings: &Recordings, expected: &BTreeMap<Str
     let book = feed.lookup(SYMBOLS[0]).expect("tracked");
     // The recording has no newer snapshot: nothing that could be live can be had.
     until("the book has given up", || async { book.status().state == BookState::Resyncing }).await;
-    assert!(book.live().is_none() && book.read().1.is_none());
+    assert!(book.live().is_none() && book.status().view.is_none());
     assert!(book.resyncs() >= 1);
     let reason = book.status().reason.clone().unwrap_or_default();
     assert!(!reason.is_empty(), "it says why, and {before} was the first that was missing");

@@ -179,9 +179,9 @@ impl Checker {
     fn look(&mut self) {
         let mut truths = self.truths.lock().expect("no panic");
         for watched in &mut self.watched {
-            let (status, view) = watched.book.read();
+            let status = watched.book.status();
             let symbol = &*watched.book.symbol;
-            let Some(view) = view.filter(|_| status.state == BookState::Live) else {
+            let Some(view) = status.view.clone().filter(|_| status.state == BookState::Live) else {
                 continue;
             };
             let truth = truths.get_mut(symbol).expect("one of ours");

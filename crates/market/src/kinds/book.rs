@@ -19,8 +19,8 @@ impl BookOf {
     pub(super) fn new(book: &BookReading) -> Self {
         Self {
             last_update_id: book.view.last_update_id,
-            bid_levels_known: book.view.depth.known_bids().count(),
-            ask_levels_known: book.view.depth.known_asks().count(),
+            bid_levels_known: book.view.depth.bids.known().count(),
+            ask_levels_known: book.view.depth.asks.known().count(),
         }
     }
 }
@@ -84,8 +84,8 @@ impl Row for Level {
 
 impl Levels {
     pub(crate) fn new(depth: &Depth, most: usize) -> Self {
-        let bids: Vec<Level> = depth.known_bids().take(most).collect();
-        let asks: Vec<Level> = depth.known_asks().take(most).collect();
+        let bids: Vec<Level> = depth.bids.known().take(most).collect();
+        let asks: Vec<Level> = depth.asks.known().take(most).collect();
         Self { bids_listed: bids.len(), asks_listed: asks.len(), bids: Table(bids), asks: Table(asks) }
     }
 }
@@ -97,14 +97,14 @@ pub async fn load(market: &Market, symbol: &str, limit: usize) -> Result<Answer>
     let book = market.book_of(&symbol, asked).await?;
     let depth = &book.view.depth;
     let quotes = quotes(depth).map_err(|reason| no_figures(&symbol, &reason))?;
-    let (bids, asks) = (depth.known_bids(), depth.known_asks());
+    let (bids, asks) = (depth.bids.known(), depth.asks.known());
     let has_more = limit > MAX_SHOWN && bids.clone().count().max(asks.clone().count()) > MAX_SHOWN;
     let figures = OrderBook {
         of: BookOf::new(&book),
         middle: Middle::of(&quotes),
         spread: quotes.spread,
-        bids_total: Total::of(bids, limit, depth.bid_reach.is_none(), Unavailable::NoBids),
-        asks_total: Total::of(asks, limit, depth.ask_reach.is_none(), Unavailable::NoAsks),
+        bids_total: Total::of(bids, limit, depth.bids.reach.is_none(), Unavailable::NoBids),
+        asks_total: Total::of(asks, limit, depth.asks.reach.is_none(), Unavailable::NoAsks),
         levels_asked: limit,
         standing: Standing::Exact,
         reason: quotes.reason,

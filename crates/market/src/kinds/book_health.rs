@@ -55,7 +55,7 @@ fn walls(market: &Market, symbol: &Symbol, book: &BookReading) -> KnownWalls {
         let walls = tracked.watch.walls_in(&book.view, &tracked.tape, market.exchange_now());
         return KnownWalls::Watched(Box::new(walls));
     }
-    let why = book.reason.as_deref().unwrap_or(book.state.usual_reason());
+    let why = book.reason.as_deref().unwrap_or("it has just become live");
     let state = book.state.as_str();
     missing(format!("walls need a live book, and this one is {state}: {why}"))
 }
@@ -90,7 +90,7 @@ mod tests {
     /// The book moves on between two looks: its walls are where it is now, and as large as they are now.
     #[test]
     fn walls_follow_the_current_book() {
-        let (watch, tape) = (Watch::new(None), Tape::new(900_000));
+        let (watch, tape) = (Watch::default(), Tape::new(900_000));
         tape.opened(0);
         let received = Moment::now(&tribune_core::SystemClock);
         let view = |best_bid: i64, wall: &str| {

@@ -3,7 +3,7 @@
 use super::book::BookOf;
 use super::prelude::*;
 use crate::market::DEEPEST;
-use tribune_analytics::cost::{Action, Cost, Size, cost, reach};
+use tribune_analytics::cost::{Action, Cost, Size, cost};
 use tribune_binance::book::Depth;
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -62,11 +62,11 @@ pub async fn load(market: &Market, symbol: &str, side: Action, size: Size) -> Re
 
 /// Whether a deeper snapshot may show more levels of this side.
 fn has_more(depth: &Depth, side: Action) -> bool {
-    let known = match side {
-        Action::Buy => depth.asks.len(),
-        Action::Sell => depth.bids.len(),
+    let (known, reach) = match side {
+        Action::Buy => (depth.asks.len(), depth.asks.reach),
+        Action::Sell => (depth.bids.len(), depth.bids.reach),
     };
-    reach(depth, side).is_some() && known < DEEPEST as usize
+    reach.is_some() && known < DEEPEST as usize
 }
 
 fn beyond_rules(symbol: &Symbol, size: Size, worked: &Cost) -> Option<String> {

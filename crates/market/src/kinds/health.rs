@@ -42,8 +42,8 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
         quote_volume_24h: ticker.ok().map(|ticker| ticker.value.quote_volume),
         flow: flow.as_ref().map_err(Clone::clone),
         flow_secs: FLOW_SECS,
-        anomalies: Some(&found.anomalies),
-        age_ms: Some(book.received.age_ms(&*market.clock)),
+        anomalies: &found.anomalies,
+        age_ms: book.received.age_ms(&*market.clock),
     });
     let figures = MarketHealth {
         health: score,

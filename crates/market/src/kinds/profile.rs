@@ -49,7 +49,7 @@ impl Past {
             interval,
             limit: 1_000,
             // On a candle's boundary, so that callers who ask a moment later ask the same.
-            start: tribune_binance::candles::open_time(interval, window.start_ms),
+            start: Some(window.start_ms - window.start_ms.rem_euclid(interval.millis())),
             end: None,
         };
         Ok(Self { candles: market.rest.klines(&symbol.name, &query).await.map_err(exchange_error)?, window, interval })
@@ -102,7 +102,7 @@ pub async fn load(market: &Market, symbol: &str, hours: u32, tick_size: Option<P
         candles_of: past.interval.as_str(),
         candles: past.used().count(),
         amihud: amihud(market.closed(&past.candles), past.interval).into(),
-        coverage_note: past.shortfall(profile.coverage),
+        coverage_note: past.shortfall(profile.covered.coverage),
         volume_by_row_listed: rows.0.len(),
         volume_by_row: rows,
         profile,

@@ -7,7 +7,7 @@ use super::prelude::*;
 use tribune_analytics::figure::rounded_bps;
 use tribune_analytics::quotes::{Quote, Touch};
 use tribune_binance::moment::Moment;
-use tribune_binance::rest::{self, RestError};
+use tribune_binance::rest::{self, ErrorKind, RestError};
 
 /// The usual window of the ticker.
 const DAY: Millis = 24 * 3_600 * 1_000;
@@ -92,7 +92,14 @@ pub(super) fn because(error: &RestError) -> String {
 pub(super) fn from_streams(market: &Market, symbol: &Symbol, error: &RestError) -> Option<(rest::Ticker, Moment)> {
     let (day, received) = last_day(market, symbol)?;
     let is_current = market.feed.health.trouble().is_none() && received.age_ms(&*market.clock) <= MAX_STREAMED_AGE_MS;
-    (error.is_passing() && is_current).then_some((day, received))
+    let is_passing = error.kind() == ErrorKind::Unavailable && !is_wrong_answer(error);
+    (is_passing && is_current).then_some((day, received))
+}
+
+/// A wrong answer is shown as the error that it is.
+const fn is_wrong_answer(error: &RestError) -> bool {
+    use RestError::{BrokenOff, NotRecorded, Shape, Status};
+    matches!(error, BrokenOff | NotRecorded(_) | Shape { .. } | Status { .. })
 }
 
 /// Price and 24-hour figures from the streams, however old.
@@ -143,12 +150,11 @@ fn answer(
 
 impl From<&rest::Ticker> for Ticker {
     fn from(ticker: &rest::Ticker) -> Self {
-        let best = ticker.quote().map(|quote| {
-            let touch = quote.bid.zip(quote.ask);
-            let touch = touch.and_then(|(bid, ask)| Touch::new(bid, ask).ok());
+        let best = ticker.quote().map(|(bid, ask)| {
+            let touch = bid.zip(ask).and_then(|(bid, ask)| Touch::new(bid, ask).ok());
             Best {
-                best_bid: quote.bid.map(Quote::from),
-                best_ask: quote.ask.map(Quote::from),
+                best_bid: bid.map(Quote::from),
+                best_ask: ask.map(Quote::from),
                 spread_bps: touch.as_ref().and_then(Touch::spread_bps).and_then(rounded_bps),
             }
         });
@@ -186,8 +192,8 @@ fn missing(ticker: &rest::Ticker) -> Option<String> {
     let reasons = [
         ticker.last.is_none().then(|| "it was never traded".to_owned()),
         counted(ticker).is_none().then(|| "the ticker stream has no average price and no number of trades".to_owned()),
-        quote.as_ref().filter(|quote| quote.bid.is_none()).map(|_| Unavailable::NoBids.to_string()),
-        quote.as_ref().filter(|quote| quote.ask.is_none()).map(|_| Unavailable::NoAsks.to_string()),
+        quote.filter(|(bid, _)| bid.is_none()).map(|_| Unavailable::NoBids.to_string()),
+        quote.filter(|(_, ask)| ask.is_none()).map(|_| Unavailable::NoAsks.to_string()),
     ];
     reasons.into_iter().flatten().reduce(|all, one| format!("{all}; {one}"))
 }

@@ -3,7 +3,7 @@
 use super::prelude::*;
 use super::profile::{Past, width};
 use tribune_analytics::profile::Histogram;
-use tribune_analytics::vacuums::{DEFAULT_THRESHOLD_PCT, Vacuum, Vacuums, vacuums};
+use tribune_analytics::vacuums::{Vacuum, Vacuums, vacuums};
 
 /// Ranges that the sentences name.
 const NAMED: usize = 5;
@@ -25,7 +25,7 @@ pub async fn load(market: &Market, symbol: &str, hours: u32) -> Result<Answer> {
     let symbol = market.traded(symbol).await?;
     let past = Past::load(market, &symbol, hours).await?;
     let found = Histogram::of_candles(&past.candles.value, past.window, width(&symbol, None)?)
-        .and_then(|histogram| vacuums(&histogram, DEFAULT_THRESHOLD_PCT))
+        .and_then(|histogram| vacuums(&histogram))
         .map_err(|reason| no_figures(&symbol, &reason))?;
     let figures = LiquidityVacuums {
         hours,
@@ -33,7 +33,7 @@ pub async fn load(market: &Market, symbol: &str, hours: u32) -> Result<Answer> {
         window_end_ms: past.window.end_ms,
         candles_of: past.interval.as_str(),
         candles: past.used().count(),
-        coverage_note: past.shortfall(found.coverage),
+        coverage_note: past.shortfall(found.covered.coverage),
         found,
     };
     let kind = Kind::Analytics(AnalyticsKind::LiquidityVacuums);

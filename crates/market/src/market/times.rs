@@ -2,7 +2,6 @@
 
 use super::Market;
 use tribune_analytics::Published;
-use tribune_binance::candles::closed_at;
 use tribune_binance::model::{Candle, Interval, Millis, Symbol};
 use tribune_binance::moment::{Moment, Stamped};
 use tribune_binance::rest::{KlinesQuery, Shared};
@@ -33,5 +32,24 @@ impl Market {
     /// The candles that were closed when they were requested: the last one may have closed since, with other figures.
     pub(crate) fn closed<'a>(&self, klines: &'a Stamped<Vec<Candle>>) -> &'a [Candle] {
         closed_at(&klines.value, self.exchange_time_of(&klines.sent))
+    }
+}
+
+/// The candles that are over at `now`, of candles in order of time.
+fn closed_at(candles: &[Candle], now: Millis) -> &[Candle] {
+    let over = candles.partition_point(|candle| candle.close_time < now);
+    &candles[..over]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tribune_binance::testing::minute;
+
+    #[test]
+    fn candle_closes_after_its_last_millisecond() {
+        let minutes = [0, 1].map(|index| minute(index, ["1", "1", "1", "1"], "1"));
+        let closed = |now| closed_at(&minutes, now).len();
+        assert_eq!((closed(59_999), closed(60_000), closed(119_999), closed(120_000)), (0, 1, 1, 2));
     }
 }

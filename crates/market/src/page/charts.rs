@@ -76,7 +76,7 @@ fn candles(rows: &[Row], figures: &JsonObject, page: &Page<'_>) -> Panel {
 
 fn book(bids: &[(Price, Quantity)], asks: &[(Price, Quantity)], page: &Page<'_>) -> [Panel; 2] {
     let level = |(price, quantity): &(Price, Quantity)| Level { price: *price, quantity: *quantity };
-    let depth = Depth::listed(bids.iter().map(level), asks.iter().map(level));
+    let depth = Depth::listed(bids.iter().map(level).collect(), asks.iter().map(level).collect());
     whole_book(&depth, places_of(bids.iter().chain(asks).map(|level| level.0)), page)
 }
 

@@ -19,8 +19,8 @@ pub(super) fn fill(report: &mut Report, observed: &Observation<'_>) {
 
 /// With one empty side the other is still reported, with the reason; a crossed book has no figures.
 fn figures(report: &mut Report, view: &BookView) -> Result<(), Unavailable> {
-    let bids = Listed::of(view.depth.known_bids())?;
-    let asks = Listed::of(view.depth.known_asks())?;
+    let bids = Listed::of(view.depth.bids.known())?;
+    let asks = Listed::of(view.depth.asks.known())?;
     let touch = match (bids.best, asks.best) {
         (Some(bid), Some(ask)) => Ok(Touch::new(bid, ask)?),
         (None, _) => Err(Unavailable::NoBids),

@@ -31,12 +31,12 @@ impl<'a> Observation<'a> {
         // The age first: what is read later can only be newer.
         let confirmed = inputs.published.confirmed();
         let age = inputs.now.monotonic.saturating_duration_since(confirmed);
-        let (book_status, view) = inputs.published.read();
+        let book_status = inputs.published.status();
         Self {
             inputs,
             computed_at: written(inputs.now.wall),
+            view: book_status.view.clone(),
             book_status,
-            view,
             last_trade: inputs.published.tape.last(),
             age,
             status: freshness::status(age, inputs.old_for),
@@ -74,7 +74,7 @@ impl<'a> Observation<'a> {
     /// Why the book is not live.
     pub fn trouble(&self) -> Option<String> {
         let state = self.book_status.state;
-        let why = self.book_status.reason.as_deref().unwrap_or(state.usual_reason());
+        let why = self.book_status.reason.as_deref().unwrap_or("no reason is known");
         (state != BookState::Live).then(|| format!("the book is {}: {why}", state.as_str()))
     }
 

@@ -16,7 +16,7 @@ use tribune_analytics::figure::quotient;
 use tribune_analytics::health::{self, BAND_BPS, HealthInputs};
 use tribune_analytics::profile::{Histogram, RowWidth, volume_profile};
 use tribune_analytics::quotes::Touch;
-use tribune_analytics::vacuums::{self, DEFAULT_THRESHOLD_PCT, vacuums};
+use tribune_analytics::vacuums::{self, vacuums};
 use tribune_analytics::walls::{self, Walls};
 use tribune_binance::number::Price;
 
@@ -125,8 +125,8 @@ fn health(observed: &Observation<'_>, anomalies: &Anomalies) -> Outcome<Health> 
         quote_volume_24h: observed.inputs.day.map(|day| day.quote_volume),
         flow: flow.as_ref().map_err(Clone::clone),
         flow_secs: FLOW_SECS,
-        anomalies: Some(anomalies),
-        age_ms: Some(observed.age_ms()),
+        anomalies,
+        age_ms: observed.age_ms(),
     });
     let parts = &score.components;
     let missing = parts.iter().filter(|part| part.score.is_none()).count();
@@ -163,7 +163,7 @@ fn profile(traded: &Traded, observed: &Observation<'_>, liquidity: &mut Liquidit
     let histogram = Histogram::of_trades(traded.recent.trades(), window, seen_from, RowWidth::FromTick(tick));
     let histogram = histogram.as_ref().map_err(Clone::clone);
     let profile = histogram.clone().and_then(volume_profile);
-    let empty = histogram.and_then(|trades| vacuums(trades, DEFAULT_THRESHOLD_PCT));
+    let empty = histogram.and_then(vacuums);
     // A profile of a few seconds must not pass for one of 15 minutes.
     let known_ms = window.end_ms.saturating_sub(seen_from);
     let known_secs = known_ms as f64 / 1000.0;

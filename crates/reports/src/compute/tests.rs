@@ -34,7 +34,7 @@ impl Scene {
         Self {
             start,
             symbol: Symbol { tick_size: Some(price("0.01")), ..Symbol::named("BTCUSDT", "BTC", "USDT") },
-            published: Published::new(Arc::from("BTCUSDT"), true, 0, None, begin),
+            published: Published::new(Arc::from("BTCUSDT"), true, 0, begin),
             day: None,
         }
     }

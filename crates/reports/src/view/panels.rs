@@ -35,7 +35,7 @@ fn book(report: &Report, pair: &Pair) -> Vec<Panel> {
         ];
     };
     let level = |level: &Level| BookLevel { price: level.price, quantity: level.qty };
-    let depth = Depth::listed(listed.bids.iter().map(level), listed.asks.iter().map(level));
+    let depth = Depth::listed(listed.bids.iter().map(level).collect(), listed.asks.iter().map(level).collect());
     vec![depth_chart(&depth, pair), ladder(&depth, pair)]
 }
 

@@ -141,7 +141,7 @@ fn levels_beyond_the_snapshot_are_unknown() {
     let mut book = LocalBook::new(1000);
     let cut = Snapshot { limit: 3, ..snapshot(10) };
     book.snapshot(cut).expect("synced");
-    assert_eq!(book.depth().bid_reach, Some(Price::from_units(98)));
+    assert_eq!(book.depth().bids.reach, Some(Price::from_units(98)));
     book.event(diff(11, 11, &[(100, 0), (99, 0), (90, 5)], &[])).expect("98 is left");
     assert_eq!(best(&book), (98, 101));
     // Between 98 and 90 there may be unknown levels.
@@ -152,10 +152,10 @@ fn levels_beyond_the_snapshot_are_unknown() {
 fn pruned_levels_limit_the_reach() {
     let mut book = LocalBook::new(3);
     book.snapshot(snapshot(10)).expect("synced");
-    assert_eq!(book.depth().ask_reach, None);
+    assert_eq!(book.depth().asks.reach, None);
     book.event(diff(11, 11, &[], &[(104, 1), (105, 1)])).expect("applied");
     assert_eq!(book.depth().asks.len(), 3);
-    assert_eq!(book.depth().ask_reach, Some(Price::from_units(103)));
+    assert_eq!(book.depth().asks.reach, Some(Price::from_units(103)));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Messages as the exchange sends them, and as it should not.
 
 use super::*;
+use crate::model::Aggressor;
 use proptest::prelude::*;
 
 #[test]

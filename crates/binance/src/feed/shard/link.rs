@@ -28,14 +28,11 @@ impl<O: Observer> Shard<O> {
             self.successor = None;
             self.back_off(now.monotonic);
         }
-        self.keep_connected(now.monotonic);
-    }
-
-    fn keep_connected(&mut self, now: Instant) {
+        let now = now.monotonic;
         let is_needed = !self.symbols.is_empty() || self.board.is_some();
         if !is_needed {
             (self.socket, self.successor, self.connecting) = (None, None, None);
-            return self.link.set(None);
+            return self.link.set_trouble(None);
         }
         let age = |socket: &Socket| now.duration_since(socket.opened);
         let is_ready = |socket: &Socket| {
@@ -68,7 +65,7 @@ impl<O: Observer> Shard<O> {
             }
         }
         self.failures = 0;
-        self.link.set(None);
+        self.link.set_trouble(None);
         tracing::info!("a new connection to the exchange took over from the old one");
     }
 
@@ -79,7 +76,7 @@ impl<O: Observer> Shard<O> {
             Ok(socket) => socket,
             Err(error) => {
                 if self.socket.is_none() {
-                    self.link.set(Some(&error));
+                    self.link.set_trouble(Some(&error));
                 }
                 if self.failures == 0 {
                     tracing::warn!(%error, "no connection to the exchange's streams; trying again");
@@ -95,7 +92,7 @@ impl<O: Observer> Shard<O> {
             self.successor = Some(socket);
             return;
         }
-        self.link.set(None);
+        self.link.set_trouble(None);
         self.socket = Some(socket);
         if self.failures > 0 {
             tracing::info!(attempts = self.failures, "connected to the exchange's streams again");
@@ -109,8 +106,8 @@ impl<O: Observer> Shard<O> {
         if self.socket.take().is_some_and(|socket| now.monotonic.duration_since(socket.opened) >= LASTED) {
             self.failures = 0;
         }
-        self.link.set(Some(why));
-        self.heartbeat.set_lag(Duration::ZERO);
+        self.link.set_trouble(Some(why));
+        self.link.set_lag(Duration::ZERO);
         for tracked in self.symbols.values_mut() {
             tracked.lost(&format!("the connection to the exchange ended: {why}"), now);
         }

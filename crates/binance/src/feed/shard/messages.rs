@@ -62,7 +62,7 @@ impl<O: Observer> Shard<O> {
             }
             Event::Other => {}
         }
-        self.heartbeat.beat(now.monotonic);
+        self.link.beat(now.monotonic);
     }
 
     /// The exchange has answered a subscription.
@@ -81,7 +81,7 @@ impl<O: Observer> Shard<O> {
 
     fn note_time(&mut self, time: Millis, now: Moment) {
         let lag = self.health.note_event(time, now.wall);
-        self.heartbeat.set_lag(lag);
+        self.link.set_lag(lag);
     }
 
     /// An update that cannot be read takes its book down. What else is missing shows at the next message, by its ids.

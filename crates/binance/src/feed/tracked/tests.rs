@@ -28,7 +28,7 @@ impl Bench {
     fn new() -> Self {
         let clock = ManualClock::at(1_000_000);
         let now = Moment::now(&clock);
-        let published = Arc::new(Published::new("BTCUSDT".into(), true, 0, None, now));
+        let published = Arc::new(Published::new("BTCUSDT".into(), true, 0, now));
         let mut tracked = Tracked::new(published, 1_000, now.monotonic);
         tracked.opened(now, 0);
         Self { clock, tracked }
@@ -254,7 +254,7 @@ fn reconnected_book_begins_anew() {
     let now = bench.now();
     bench.tracked.lost("the connection ended", now);
     assert_eq!((bench.state(), &*bench.reason(), bench.asks()), (BookState::Stale, "the connection ended", None));
-    assert_eq!(bench.tracked.published.read().1.map(|view| view.last_update_id), Some(15));
+    assert_eq!(bench.tracked.published.status().view.as_ref().map(|view| view.last_update_id), Some(15));
     bench.tracked.opened(now, 0);
     // An exchange that was restarted counts anew.
     bench.event(3);
@@ -275,7 +275,7 @@ fn late_book_is_exact_but_stale() {
     bench.pass(100);
     bench.event(41);
     assert_eq!(bench.state(), BookState::Stale, "an update that is late as well changes nothing");
-    assert_eq!(bench.tracked.published.read().1.map(|view| view.last_update_id), Some(41));
+    assert_eq!(bench.tracked.published.status().view.as_ref().map(|view| view.last_update_id), Some(41));
     set_late(&mut bench, false);
     assert_eq!(bench.state(), BookState::Live, "nothing else was wrong");
     // What is wrong with it alone stays so when nothing is late any more.

@@ -11,9 +11,6 @@ use crate::number::{Notional, Price, Quantity};
 use crate::rest::decode::{Lenient, Wrong, parse, word};
 use crate::wire::{millis, nonzero};
 
-/// How many unreadable symbols are named.
-const MAX_REFUSED: usize = 4_096;
-
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExchangeInfo {
     /// What requests may weigh in a minute.
@@ -30,12 +27,6 @@ struct RateLimit {
     interval: String,
     interval_num: u64,
     limit: u32,
-}
-
-impl RateLimit {
-    fn is_weight_per_minute(&self) -> bool {
-        (&*self.rate_limit_type, &*self.interval, self.interval_num) == ("REQUEST_WEIGHT", "MINUTE", 1)
-    }
 }
 
 #[derive(Deserialize)]
@@ -84,7 +75,9 @@ struct Filter {
 
 pub(in crate::rest) fn exchange_info(body: &[u8]) -> Decoded<ExchangeInfo> {
     let wire: Wire<'_> = parse(body)?;
-    let weight = wire.rate_limits.iter().find(|limit| limit.is_weight_per_minute());
+    let weight = wire.rate_limits.iter().find(|limit| {
+        (&*limit.rate_limit_type, &*limit.interval, limit.interval_num) == ("REQUEST_WEIGHT", "MINUTE", 1)
+    });
     let mut info = ExchangeInfo {
         weight_per_minute: weight.map(|weight| weight.limit),
         symbols: Vec::with_capacity(wire.symbols.len()),
@@ -93,10 +86,7 @@ pub(in crate::rest) fn exchange_info(body: &[u8]) -> Decoded<ExchangeInfo> {
     for (at, raw) in wire.symbols.into_iter().enumerate() {
         match parse::<SymbolWire>(raw.get().as_bytes()) {
             Ok(symbol) => info.symbols.push(symbol.into()),
-            Err(wrong) if info.refused.len() < MAX_REFUSED => {
-                info.refused.push((name_or_position(raw, at), wrong.to_string()));
-            }
-            Err(_) => {}
+            Err(wrong) => info.refused.push((name_or_position(raw, at), wrong.to_string())),
         }
     }
     if let (true, Some((name, why))) = (info.symbols.is_empty(), info.refused.first()) {

@@ -4,16 +4,17 @@ mod info;
 mod ticker;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::decode::{Read, Wrong, parse};
 use crate::book::Snapshot;
-use crate::model::{Aggressor, Candle, Millis, Trade};
+use crate::model::{Candle, Millis, Trade};
 use crate::number::{Notional, Price, Quantity};
-use crate::wire::{known_millis, millis, nonzero, number};
+use crate::wire::{TradeWire, known_millis, millis, nonzero, number};
 
 pub use info::ExchangeInfo;
 pub(super) use info::exchange_info;
-pub use ticker::{Ticker, TickerQuote};
+pub use ticker::Ticker;
 pub(super) use ticker::{all_tickers, ticker, tickers};
 
 /// A decoded answer, and when it was true where the exchange says so.
@@ -54,34 +55,6 @@ pub(super) fn depth(body: &[u8], limit: u32) -> Decoded<Snapshot> {
     Ok((snapshot, None))
 }
 
-/// Oldest first; true as of the last of them.
-pub(super) fn trades(body: &[u8]) -> Decoded<Vec<Trade>> {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase", expecting = "an object")]
-    struct Single {
-        id: u64,
-        #[serde(deserialize_with = "number")]
-        price: Price,
-        #[serde(deserialize_with = "number")]
-        qty: Quantity,
-        #[serde(deserialize_with = "millis")]
-        time: Millis,
-        is_buyer_maker: bool,
-    }
-    let singles: Vec<Single> = parse(body)?;
-    let trade = |single: Single| Trade {
-        price: single.price,
-        quantity: single.qty,
-        time: single.time,
-        aggressor: Aggressor::against(single.is_buyer_maker),
-        first_id: single.id,
-        last_id: single.id,
-    };
-    let trades: Vec<Trade> = singles.into_iter().map(trade).collect();
-    let last = trades.iter().map(|trade| trade.time).max();
-    Ok((trades, last))
-}
-
 /// Trades in which the fills of one order at one price are one, oldest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Aggregates {
@@ -90,42 +63,34 @@ pub struct Aggregates {
     pub trades: Vec<Trade>,
 }
 
-pub(super) fn agg_trades(body: &[u8]) -> Decoded<Aggregates> {
-    #[derive(Deserialize)]
-    #[serde(expecting = "an object")]
-    struct Aggregate {
-        a: u64,
-        #[serde(deserialize_with = "number")]
-        p: Price,
-        #[serde(deserialize_with = "number")]
-        q: Quantity,
-        f: u64,
-        l: u64,
-        #[serde(rename = "T", deserialize_with = "millis")]
-        time: Millis,
-        m: bool,
-    }
-    let aggregates: Vec<Aggregate> = parse(body)?;
-    if let Some(at) = aggregates.iter().position(|aggregate| aggregate.l < aggregate.f) {
-        return Err(Wrong::new(&format!("[{at}].l"), "is before `f`"));
-    }
-    let first_id = aggregates.first().map(|first| first.a);
-    let trade = |aggregate: Aggregate| Trade {
-        price: aggregate.p,
-        quantity: aggregate.q,
-        time: aggregate.time,
-        aggressor: Aggressor::against(aggregate.m),
-        first_id: aggregate.f,
-        last_id: aggregate.l,
-    };
-    let trades: Vec<Trade> = aggregates.into_iter().map(trade).collect();
+/// True as of the last trade.
+fn read_trades(body: &[u8]) -> Decoded<Aggregates> {
+    let wires: Vec<TradeWire<'_>> = parse(body)?;
+    let trades = wires.iter().enumerate().map(|(at, wire)| {
+        let wrong = || Wrong::new(&format!("[{at}]"), "has no ids, or impossible ones");
+        wire.trade().ok_or_else(wrong)
+    });
+    let trades: Vec<Trade> = trades.collect::<Read<_>>()?;
     let last = trades.iter().map(|trade| trade.time).max();
-    Ok((Aggregates { first_id, trades }, last))
+    Ok((Aggregates { first_id: wires.first().and_then(|first| first.a), trades }, last))
+}
+
+/// Oldest first.
+pub(super) fn trades(body: &[u8]) -> Decoded<Vec<Trade>> {
+    read_trades(body).map(|(read, last)| (read.trades, last))
+}
+
+pub(super) fn agg_trades(body: &[u8]) -> Decoded<Aggregates> {
+    let (aggregates, last) = read_trades(body)?;
+    if aggregates.first_id.is_none() && !aggregates.trades.is_empty() {
+        return Err(Wrong::new("[0].a", "is missing"));
+    }
+    Ok((aggregates, last))
 }
 
 /// Oldest first.
 pub(super) fn klines(body: &[u8]) -> Decoded<Vec<Candle>> {
-    /// The exchange's twelve columns; the last is unused.
+    /// The exchange's twelve columns; the last three are unused.
     #[derive(Deserialize)]
     #[serde(expecting = "twelve columns")]
     struct Row(
@@ -138,9 +103,9 @@ pub(super) fn klines(body: &[u8]) -> Decoded<Vec<Candle>> {
         #[serde(deserialize_with = "millis")] Millis,
         #[serde(deserialize_with = "number")] Notional,
         u64,
-        #[serde(deserialize_with = "number")] Quantity,
-        #[serde(deserialize_with = "number")] Notional,
-        serde::de::IgnoredAny,
+        IgnoredAny,
+        IgnoredAny,
+        IgnoredAny,
     );
     let rows: Vec<Row> = parse(body)?;
     let candle = |row: Row| Candle {
@@ -153,8 +118,6 @@ pub(super) fn klines(body: &[u8]) -> Decoded<Vec<Candle>> {
         close_time: row.6,
         quote_volume: row.7,
         trades: row.8,
-        taker_buy_volume: row.9,
-        taker_buy_quote_volume: row.10,
     };
     Ok((rows.into_iter().map(candle).collect(), None))
 }
@@ -162,6 +125,7 @@ pub(super) fn klines(body: &[u8]) -> Decoded<Vec<Candle>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Aggressor;
 
     #[test]
     fn a_snapshot_is_read_exactly() {
@@ -189,7 +153,7 @@ mod tests {
         assert_eq!((candle.open_time, candle.close_time), (1_499_040_000_000, 1_499_644_799_999));
         assert_eq!(candle.close.to_string(), "0.015771");
         assert_eq!(candle.quote_volume.to_string(), "2434.19055334");
-        assert_eq!((candle.trades, candle.taker_buy_volume.to_string().as_str()), (308, "1756.87402397"));
+        assert_eq!(candle.trades, 308);
         let short = klines(br#"[[1499040000000,"1","1"]]"#).expect_err("short");
         assert_eq!(short, Wrong::new("[0]", "is not twelve columns"));
         let typed = klines(br#"[[1499040000000,1.5]]"#).expect_err("a number");
@@ -207,7 +171,11 @@ mod tests {
         assert_eq!((list.trades[0].aggressor, list.trades[0].last_id - list.trades[0].first_id), (Aggressor::Buyer, 2));
         assert_eq!(list.first_id, Some(26_129));
         let back = br#"[{"a":1,"p":"1","q":"1","f":9,"l":8,"T":1,"m":true}]"#;
-        assert_eq!(agg_trades(back).expect_err("backwards").field, "[0].l");
+        assert_eq!(agg_trades(back).expect_err("backwards").field, "[0]");
+        let without = br#"[{"p":"1","q":"1","f":8,"l":9,"T":1,"m":true}]"#;
+        assert_eq!(agg_trades(without).expect_err("no id"), Wrong::new("[0].a", "is missing"));
+        let nameless = br#"[{"price":"1","qty":"1","time":1,"isBuyerMaker":true}]"#;
+        assert_eq!(trades(nameless).expect_err("no id").field, "[0]");
         let (none, time) = agg_trades(b"[]").expect("none");
         assert_eq!((none.first_id, none.trades.len(), time), (None, 0, None));
     }

@@ -10,7 +10,7 @@ use crate::book::Level;
 use crate::model::Millis;
 use crate::number::{Notional, Price, Quantity};
 use crate::rest::decode::{Lenient, parse, signed, word};
-use crate::wire::{millis, nonzero, number, some_number};
+use crate::wire::{millis, nonzero, number};
 
 /// What happened to a symbol in 24 hours. Prices are `None` where there were no trades.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -46,29 +46,20 @@ pub struct Ticker {
     #[serde(default, deserialize_with = "nonzero")]
     pub bid_price: Option<Price>,
     /// Binance.US does not send sizes.
-    #[serde(default, deserialize_with = "some_number")]
     pub bid_qty: Option<Quantity>,
     #[serde(default, deserialize_with = "nonzero")]
     pub ask_price: Option<Price>,
-    #[serde(default, deserialize_with = "some_number")]
     pub ask_qty: Option<Quantity>,
 }
 
-/// Best levels; `None` for an empty side.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TickerQuote {
-    pub bid: Option<Level>,
-    pub ask: Option<Level>,
-}
-
 impl Ticker {
-    /// `None` without sizes.
-    pub fn quote(&self) -> Option<TickerQuote> {
+    /// The best bid and ask, which are `None` for an empty side; `None` without sizes.
+    pub fn quote(&self) -> Option<(Option<Level>, Option<Level>)> {
         let level = |price: Option<Price>, quantity: Quantity| {
             let price = price.filter(|_| !quantity.is_zero())?;
             Some(Level { price, quantity })
         };
-        Some(TickerQuote { bid: level(self.bid_price, self.bid_qty?), ask: level(self.ask_price, self.ask_qty?) })
+        Some((level(self.bid_price, self.bid_qty?), level(self.ask_price, self.ask_qty?)))
     }
 }
 
@@ -126,8 +117,8 @@ mod tests {
         assert_eq!(ticker.price_change.to_string(), "-94.999998");
         assert_eq!(ticker.price_change_percent.to_string(), "-95.96");
         assert_eq!(ticker.last.map(Price::units), Some(400_000_200));
-        let quote = ticker.quote().expect("quote");
-        assert_eq!((quote.bid.is_some(), quote.ask), (true, None));
+        let (bid, ask) = ticker.quote().expect("quote");
+        assert_eq!((bid.is_some(), ask), (true, None));
         assert_eq!(ticker.trades, 76);
         assert_eq!(time, Some(1_499_869_899_040));
     }

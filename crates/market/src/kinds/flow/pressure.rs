@@ -140,7 +140,7 @@ mod tests {
     /// Every two seconds one or two are bought or sold, and the mid moves by half as much.
     #[test]
     fn impact_leaves_out_gaps() {
-        let (watch, tape) = (Watch::new(None), Tape::new(900_000));
+        let (watch, tape) = (Watch::default(), Tape::new(900_000));
         tape.opened(0);
         let received = Moment::now(&tribune_core::SystemClock);
         let mut halves = 200;

@@ -67,7 +67,7 @@ fn at_most_twenty_levels_are_listed_and_summed() {
     }
     let mut book = depth(&texts(&bids), &texts(&asks));
     // Of the asks only the best twelve are known to be without a gap.
-    book.ask_reach = Some(price("512"));
+    book.asks.reach = Some(price("512"));
     scene.show(book, 0);
     let depth = scene.report(0).depth.expect("depth");
     assert_eq!((depth.bids.len(), depth.asks.len()), (20, 12));
@@ -140,9 +140,9 @@ fn walls_and_anomalies_come_from_the_watch() {
     let beats = tribune_binance::feed::Beats::default();
     for second in 0..=5u64 {
         scene.show(book.clone(), second * 1_000);
-        let (_, view) = scene.published.read();
+        let status = scene.published.status();
         let (watch, tape) = (&scene.published.watch, &scene.published.tape);
-        watch.look(&view.expect("a view"), tape, beats, T0 + second as i64 * 1_000);
+        watch.look(status.view.as_ref().expect("a view"), tape, beats, T0 + second as i64 * 1_000);
         let report = scene.report(second * 1_000);
         let (walls, section) = (report.liquidity.walls, report.sections.walls);
         if second < 5 {
@@ -168,9 +168,9 @@ fn walls_and_anomalies_come_from_the_watch() {
     let bids: Vec<(&str, &str)> = levels.iter().map(|(price, size)| (&**price, *size)).collect();
     for second in 6..=7u64 {
         scene.show(depth(&bids, &[("91", "2")]), second * 1_000);
-        let (_, view) = scene.published.read();
+        let status = scene.published.status();
         let (watch, tape) = (&scene.published.watch, &scene.published.tape);
-        watch.look(&view.expect("a view"), tape, beats, T0 + second as i64 * 1_000);
+        watch.look(status.view.as_ref().expect("a view"), tape, beats, T0 + second as i64 * 1_000);
     }
     let report = scene.report(7_000);
     assert_eq!(report.liquidity.walls, Some(vec![]));

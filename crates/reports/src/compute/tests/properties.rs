@@ -18,12 +18,10 @@ fn hostile_books() -> impl Strategy<Value = Depth> {
     (side(), side(), reach(), reach()).prop_map(|(bids, asks, bid_reach, ask_reach)| {
         let level =
             |(price, quantity)| Level { price: Price::from_units(price), quantity: Quantity::from_units(quantity) };
-        Depth {
-            bids: bids.into_iter().map(level).collect(),
-            asks: asks.into_iter().map(level).collect(),
-            bid_reach,
-            ask_reach,
-        }
+        let mut book =
+            Depth { bids: bids.into_iter().map(level).collect(), asks: asks.into_iter().map(level).collect() };
+        (book.bids.reach, book.asks.reach) = (bid_reach, ask_reach);
+        book
     })
 }
 
@@ -147,11 +145,7 @@ proptest! {
 fn overflowing_sum_is_null() {
     let scene = Scene::new();
     let level = |price| Level { price: Price::from_units(price), quantity: Quantity::from_units(i128::MAX) };
-    let book = Depth {
-        bids: [level(1), level(2)].into_iter().collect(),
-        asks: [level(3)].into_iter().collect(),
-        ..Depth::default()
-    };
+    let book = Depth { bids: [level(1), level(2)].into_iter().collect(), asks: [level(3)].into_iter().collect() };
     scene.show(book, 0);
     let report = scene.report(0);
     assert_eq!(report.depth, None);
