@@ -160,13 +160,8 @@ impl<'t> Reader<'t, '_> {
         while at < self.tokens.len() {
             let follows_trade = parts.last().is_some_and(|part| part.means(Meaning::Trade));
             let (what, words) = self.part(at, follows_trade);
-            parts.push(Part {
-                start: at,
-                words,
-                gap: self.tokens[at].gap,
-                is_excluded: self.tokens[at].is_excluded,
-                what,
-            });
+            let Token { gap, is_excluded, .. } = self.tokens[at];
+            parts.push(Part { start: at, words, gap, is_excluded, what });
             at += words;
         }
         parts
@@ -264,9 +259,8 @@ impl<'t> Reader<'t, '_> {
             asset.symbol = Some(symbol);
             return Some(asset);
         }
-        let (tickers, is_begun) = Assets::known().nearly_named(&token.folded)?;
-        let on = [MatchedOn::OneEdit, MatchedOn::Prefix][usize::from(is_begun)];
-        Some(Asset::new(tickers, on, Doubt::Spelling))
+        let tickers = Assets::known().nearly_named(&token.folded)?;
+        Some(Asset::new(tickers, MatchedOn::OneEdit, Doubt::Spelling))
     }
 
     fn doubt(&self, at: usize, words: usize) -> Doubt {

@@ -65,8 +65,7 @@ pub(super) async fn find(market: &Market, symbol: &Symbol) -> MarketAnomalies {
 pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
     let symbol = market.traded(symbol).await?;
     let (book, found) = futures::join!(market.book(&symbol), find(market, &symbol));
-    let kind = Kind::Analytics(AnalyticsKind::Anomalies);
-    Answer::new(kind, &symbol, Provenance::of_book(market, &book?), found)
+    Answer::new(Kind::Anomalies, &symbol, Provenance::of_book(market, &book?), found)
 }
 
 impl Figures for MarketAnomalies {

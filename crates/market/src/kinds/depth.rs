@@ -25,22 +25,18 @@ pub struct MarketDepth {
     top_levels: Known<TopImbalance>,
     bands: Known<Vec<Band>>,
     cost_to_trade_listed: usize,
-    cost_to_trade: Table<SizedCost>,
+    cost_to_trade: Table<(Notional, Cost)>,
     #[serde(flatten)]
     levels: Levels,
 }
 
-row! {
-    /// What an order of one size costs.
-    pub struct SizedCost {
-        side: Action = "side",
-        notional_quote: Notional = "notional_quote",
-        vwap: Decimal = "vwap",
-        cost_bps: Option<f64> = "cost_bps",
-        cost_quote: Option<Decimal> = "cost_quote",
-        filled: bool = "filled",
-        complete: bool = "complete",
-        reason: Option<Unavailable> = "reason",
+/// What an order of one size costs.
+impl Row for (Notional, Cost) {
+    const COLUMNS: &'static [&'static str] =
+        &["side", "notional_quote", "vwap", "cost_bps", "cost_quote", "filled", "complete", "reason"];
+    fn cells(&self) -> impl Serialize {
+        let (size, cost) = self;
+        (cost.side, size, cost.vwap, cost.cost_bps, cost.cost_quote, cost.filled, cost.complete, &cost.reason)
     }
 }
 
@@ -65,28 +61,13 @@ pub async fn load(market: &Market, symbol: &str, depth_levels: usize) -> Result<
 }
 
 /// What trades of the default sizes would cost: a document takes no size.
-fn costs(market: &Market, symbol: &Symbol, depth: &Depth) -> Vec<SizedCost> {
+fn costs(market: &Market, symbol: &Symbol, depth: &Depth) -> Vec<(Notional, Cost)> {
     let day = market.feed.board.lookup(&symbol.name).map(|day| day.quote_volume);
     let each = |side| {
         let sizes = sizes(&symbol.quote, day).into_iter();
-        sizes.filter_map(move |size| Some(SizedCost::new(size, cost(depth, side, Size::Quote(size)).ok()?)))
+        sizes.filter_map(move |size| Some((size, cost(depth, side, Size::Quote(size)).ok()?)))
     };
     each(Action::Buy).chain(each(Action::Sell)).collect()
-}
-
-impl SizedCost {
-    fn new(size: Notional, cost: Cost) -> Self {
-        Self {
-            side: cost.side,
-            notional_quote: size,
-            vwap: cost.vwap,
-            cost_bps: cost.cost_bps,
-            cost_quote: cost.cost_quote,
-            filled: cost.filled,
-            complete: cost.complete,
-            reason: cost.reason,
-        }
-    }
 }
 
 impl Figures for MarketDepth {
@@ -126,20 +107,17 @@ fn near_mid(about: &About, near: &Band) -> String {
 }
 
 /// `Buying now costs, in basis points against mid and without fees: 1.2 for 1000 USDT, 4.5 for 10000 USDT.`
-fn cost_sentence(about: &About, costs: &[SizedCost], side: Action) -> Option<String> {
+fn cost_sentence(about: &About, costs: &[(Notional, Cost)], side: Action) -> Option<String> {
     let verb = match side {
         Action::Buy => "Buying",
         Action::Sell => "Selling",
     };
     let quote = about.quote();
-    let own = costs.iter().filter(|cost| cost.side == side);
-    let (known, beyond): (Vec<_>, Vec<_>) = own.partition(|cost| cost.filled && cost.complete);
-    let each = known.iter().map(|cost| format!("{} for {} {quote}", or_unknown(cost.cost_bps), cost.notional_quote));
+    let own = costs.iter().filter(|(_, cost)| cost.side == side);
+    let (known, beyond): (Vec<_>, Vec<_>) = own.partition(|(_, cost)| cost.filled && cost.complete);
+    let each = known.iter().map(|(size, cost)| format!("{} for {size} {quote}", or_unknown(cost.cost_bps)));
     let each = each.reduce(|all, one| format!("{all}, {one}"))?;
-    let beyond = beyond.first().map(|cost| {
-        let size = cost.notional_quote;
-        format!(" {size} {quote} is more than the known levels hold.")
-    });
+    let beyond = beyond.first().map(|(size, _)| format!(" {size} {quote} is more than the known levels hold."));
     let beyond = beyond.unwrap_or_default();
     Some(format!("{verb} now costs, in basis points against mid and without fees: {each}.{beyond}"))
 }

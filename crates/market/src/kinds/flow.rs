@@ -60,8 +60,7 @@ fn answer(market: &Market, symbol: &Symbol, reading: &TradesReading, window_secs
         price_impact: Impact::load(market, symbol),
         when: in_words(window_secs, covered, window, reading.is_cut, provenance.age_ms),
     };
-    let kind = Kind::Analytics(AnalyticsKind::OrderFlow);
-    Answer::new(kind, symbol, provenance, figures)
+    Answer::new(Kind::OrderFlow, symbol, provenance, figures)
 }
 
 /// The part of the window whose trades are complete.

@@ -51,8 +51,7 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
         band: near.into(),
         last_update_id: book.view.last_update_id,
     };
-    let kind = Kind::Analytics(AnalyticsKind::Health);
-    Answer::new(kind, &symbol, Provenance::of_book(market, &book), figures)
+    Answer::new(Kind::Health, &symbol, Provenance::of_book(market, &book), figures)
 }
 
 impl Figures for MarketHealth {

@@ -28,7 +28,7 @@ pub struct Klines {
     klines_listed: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     klines_cut: Option<String>,
-    klines: Table<Kline>,
+    klines: Table<Candle>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -48,31 +48,10 @@ struct Cover {
     end_ms: Millis,
 }
 
-row! {
-    /// One candle.
-    pub(crate) struct Kline {
-        open_time: Millis = "open_time_ms",
-        open: Price = "open",
-        high: Price = "high",
-        low: Price = "low",
-        close: Price = "close",
-        volume: Quantity = "volume_base",
-        /// How many trades, where they were counted.
-        trades: Option<u64> = "trades",
-    }
-}
-
-impl From<&Candle> for Kline {
-    fn from(candle: &Candle) -> Self {
-        Self {
-            open_time: candle.open_time,
-            open: candle.open,
-            high: candle.high,
-            low: candle.low,
-            close: candle.close,
-            volume: candle.volume,
-            trades: Some(candle.trades),
-        }
+impl Row for Candle {
+    const COLUMNS: &'static [&'static str] = &["open_time_ms", "open", "high", "low", "close", "volume_base", "trades"];
+    fn cells(&self) -> impl Serialize {
+        (self.open_time, self.open, self.high, self.low, self.close, self.volume, self.trades)
     }
 }
 
@@ -116,7 +95,7 @@ impl Klines {
             Some(_) => (&candles[..candles.len().min(MAX_SHOWN)], Keep::First),
             None => (&candles[candles.len().saturating_sub(MAX_SHOWN)..], Keep::Last),
         };
-        let table = Table::fitted(shown.iter().map(Kline::from).collect(), keep);
+        let table = Table::fitted(shown.to_vec(), keep);
         let listed = match keep {
             Keep::First => &candles[..table.0.len()],
             Keep::Last => &candles[candles.len() - table.0.len()..],

@@ -25,8 +25,7 @@ pub struct Profile {
 
 impl Row for ProfileRow {
     const COLUMNS: &'static [&'static str] = &["price_from", "volume_base", "share"];
-    type Cells = (Price, Quantity, Option<f64>);
-    fn cells(&self) -> Self::Cells {
+    fn cells(&self) -> impl Serialize {
         (self.low, self.volume_base, self.share)
     }
 }
@@ -107,8 +106,7 @@ pub async fn load(market: &Market, symbol: &str, hours: u32, tick_size: Option<P
         volume_by_row: rows,
         profile,
     };
-    let kind = Kind::Analytics(AnalyticsKind::VolumeProfile);
-    Answer::new(kind, &symbol, past.provenance(market), figures)
+    Answer::new(Kind::VolumeProfile, &symbol, past.provenance(market), figures)
 }
 
 impl Figures for Profile {

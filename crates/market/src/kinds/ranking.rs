@@ -4,7 +4,6 @@ mod days;
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
-use std::sync::Arc;
 
 use super::prelude::*;
 use days::{Days, quote_asset};
@@ -51,7 +50,7 @@ pub struct Markets<Lists> {
 pub struct TopMarkets {
     sort_by: &'static str,
     markets_listed: usize,
-    markets: Table<RankedMarket>,
+    markets: Table<Place>,
 }
 
 /// The first markets in every order.
@@ -61,34 +60,18 @@ struct AllMarkets {
     gainers_listed: usize,
     losers_listed: usize,
     widest_range_listed: usize,
-    most_traded: Table<RankedMarket>,
-    gainers: Table<RankedMarket>,
-    losers: Table<RankedMarket>,
-    widest_range: Table<RankedMarket>,
+    most_traded: Table<Place>,
+    gainers: Table<Place>,
+    losers: Table<Place>,
+    widest_range: Table<Place>,
 }
 
-row! {
-    /// One market among the others.
-    struct RankedMarket {
-        symbol: Arc<str> = "symbol",
-        last_price: Price = "last_price",
-        price_change_pct: Option<f64> = "price_change_pct",
-        range_pct: Option<f64> = "range_pct",
-        quote_volume: Notional = "quote_volume",
-        volume_share_pct: Option<f64> = "volume_share_pct",
-    }
-}
-
-impl From<&Place> for RankedMarket {
-    fn from(place: &Place) -> Self {
-        Self {
-            symbol: place.symbol.clone(),
-            last_price: place.last,
-            price_change_pct: place.change.and_then(percent),
-            range_pct: place.range.and_then(percent),
-            quote_volume: place.quote_volume,
-            volume_share_pct: place.share.and_then(percent),
-        }
+impl Row for Place {
+    const COLUMNS: &'static [&'static str] =
+        &["symbol", "last_price", "price_change_pct", "range_pct", "quote_volume", "volume_share_pct"];
+    fn cells(&self) -> impl Serialize {
+        let [change, range, share] = [self.change, self.range, self.share].map(|part| part.and_then(percent));
+        (&self.symbol, self.last, change, range, self.quote_volume, share)
     }
 }
 
@@ -125,8 +108,8 @@ pub async fn load_top(market: &Market, money: Option<&str>, order: Order, most: 
     })
 }
 
-fn first(ranking: &Ranking, order: Order, most: usize) -> Vec<RankedMarket> {
-    ranking.first(order, most).into_iter().map(RankedMarket::from).collect()
+fn first(ranking: &Ranking, order: Order, most: usize) -> Vec<Place> {
+    ranking.first(order, most).into_iter().cloned().collect()
 }
 
 impl Summary {
@@ -135,10 +118,10 @@ impl Summary {
         let (rose, fell) = (ranking.count(Ordering::Greater), ranking.count(Ordering::Less));
         let (count, share) = (ranking.places.len(), ranking.share_of_first(10));
         let (traded, first_ten) = (or_unknown(ranking.quote_volume), or_unknown(share));
-        let most = named(ranking, Order::Volume, |market| market.volume_share_pct);
-        let gains = named(ranking, Order::Gain, |market| market.price_change_pct);
-        let losses = named(ranking, Order::Loss, |market| market.price_change_pct);
-        let widest = named(ranking, Order::Range, |market| market.range_pct);
+        let most = named(ranking, Order::Volume, |market| market.share);
+        let gains = named(ranking, Order::Gain, |market| market.change);
+        let losses = named(ranking, Order::Loss, |market| market.change);
+        let widest = named(ranking, Order::Range, |market| market.range);
         let [top, gain, loss] = [&most, &gains, &losses].map(|all| all.split(',').next().unwrap_or_default());
         let about_all = [
             format!(
@@ -183,9 +166,9 @@ impl AllMarkets {
 }
 
 /// `BTCUSDT 45.2%, ETHUSDT 20.1%`
-fn named(ranking: &Ranking, order: Order, figure: impl Fn(&RankedMarket) -> Option<f64>) -> String {
+fn named(ranking: &Ranking, order: Order, figure: impl Fn(&Place) -> Option<Decimal>) -> String {
     let named = first(ranking, order, NAMED).into_iter().map(|market| {
-        let share = or_unknown(figure(&market).map(|share| format!("{share:.2}")));
+        let share = or_unknown(figure(&market).and_then(percent).map(|share| format!("{share:.2}")));
         format!("{} {share}%", market.symbol)
     });
     named.reduce(|all, one| format!("{all}, {one}")).unwrap_or_else(|| "none".to_owned())

@@ -36,8 +36,7 @@ pub async fn load(market: &Market, symbol: &str, hours: u32) -> Result<Answer> {
         coverage_note: past.shortfall(found.coverage),
         found,
     };
-    let kind = Kind::Analytics(AnalyticsKind::LiquidityVacuums);
-    Answer::new(kind, &symbol, past.provenance(market), figures)
+    Answer::new(Kind::LiquidityVacuums, &symbol, past.provenance(market), figures)
 }
 
 impl Figures for LiquidityVacuums {
