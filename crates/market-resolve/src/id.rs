@@ -119,13 +119,14 @@ fn symbol(text: &str, scheme: &str) -> Result<Arc<str>, Error> {
             "a {scheme} id is `{scheme}:SYMBOL`, for example `{scheme}:BTCUSDT`; there is something after the symbol"
         )));
     }
+    let text = text.to_uppercase();
     if text.is_empty() || text.len() > MAX_SYMBOL_BYTES || text.contains(|c: char| c.is_whitespace() || c.is_control())
     {
         return Err(Error::invalid_argument(format!(
             "the id names no symbol: one looks like `BTCUSDT`, without spaces and at most {MAX_SYMBOL_BYTES} bytes long"
         )));
     }
-    Ok(Arc::from(text.to_uppercase()))
+    Ok(Arc::from(text))
 }
 
 fn klines(key: &str) -> Result<MarketId, Error> {

@@ -16,7 +16,7 @@ const QUOTES: &[&str] =
 /// Names are compared by letters up to this length.
 const MAX_COMPARED_CHARS: usize = 40;
 
-/// Shortest text that may be the beginning or a misspelling of a symbol.
+/// Longest text that is too short to be the misspelling of a symbol.
 const MIN_FUZZY_CHARS: usize = 5;
 
 /// The symbols of an exchange. Never changed: a new exchangeInfo makes a new one, new volumes a new ranking.
@@ -146,24 +146,17 @@ impl SymbolTable {
         moneys.into_iter().map(|(money, _)| money).collect()
     }
 
-    /// Suggestions for an unknown symbol: the same base, or a similar spelling.
+    /// Suggestions for an unknown symbol: others of its base, or of the asset with this name.
     pub fn near(&self, name: &str, most: usize) -> Vec<&Symbol> {
         let wanted = key(name);
         let named = Assets::known().named(&phrase(name)).iter().copied();
         let bases = std::iter::once(wanted.as_str()).chain(named);
-        let mut of_bases: Vec<&Symbol> = bases.flat_map(|base| self.of_base(base)).collect();
-        if of_bases.is_empty() {
-            of_bases.extend(self.of_longest_base(&wanted));
+        let mut near: Vec<&Symbol> = bases.flat_map(|base| self.of_base(base)).collect();
+        if near.is_empty() {
+            near.extend(self.of_longest_base(&wanted));
         }
-        // One edit is likelier meant than another quote of the same base.
-        let near = self.spelt_like(&wanted).into_iter().chain(of_bases);
-        let mut seen = Vec::new();
-        for symbol in near {
-            if seen.len() < most && !seen.contains(&symbol) {
-                seen.push(symbol);
-            }
-        }
-        seen
+        near.truncate(most);
+        near
     }
 
     /// Symbols of the longest base that the text begins with.
@@ -171,20 +164,6 @@ impl SymbolTable {
         let ends = text.char_indices().map(|(at, _)| at).skip(1).take(MAX_COMPARED_CHARS);
         let base = ends.map(|end| &text[..end]).filter(|base| self.has_base(base)).last();
         base.into_iter().flat_map(|base| self.of_base(base))
-    }
-
-    /// Symbols at most two edits away (one, of short texts), nearest first.
-    fn spelt_like<'t>(&'t self, wanted: &str) -> Vec<&'t Symbol> {
-        let most = match wanted.chars().take(MAX_COMPARED_CHARS + 1).count() {
-            MIN_FUZZY_CHARS..8 => 1,
-            8..=MAX_COMPARED_CHARS => 2,
-            _ => return Vec::new(),
-        };
-        let edits = |symbol: &'t Symbol| (strsim::osa_distance(&key(&symbol.name), wanted), symbol);
-        let mut near: Vec<(usize, &Symbol)> = self.symbols().iter().map(edits).collect();
-        near.retain(|(edits, _)| *edits <= most);
-        near.sort_by_key(|(edits, symbol)| (*edits, symbol.status != SymbolStatus::Trading));
-        near.into_iter().map(|(_, symbol)| symbol).collect()
     }
 
     /// Symbols whose name a text misspells by one edit in the quote: an edit in the base would be another asset.
