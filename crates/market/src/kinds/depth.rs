@@ -72,21 +72,9 @@ fn costs(market: &Market, symbol: &Symbol, depth: &Depth) -> Vec<(Notional, Cost
 
 impl Figures for MarketDepth {
     fn sentences(&self, about: &About) -> Vec<String> {
-        let quote = about.quote();
-        let bands = self.bands.value().map_or(&[][..], Vec::as_slice);
-        let near = bands.iter().find(|band| band.distance_bps == BAND_BPS).map(|band| near_mid(about, band));
-        let bands = bands.iter().map(|band| {
-            let (bids, asks) = (band.bid_notional_quote, band.ask_notional_quote);
-            let least = if band.complete { "" } else { " (at least: the book is not known that far)" };
-            format!(
-                "Within {} basis points of mid: bids {bids} {quote}, asks {asks} {quote}{least}.",
-                band.distance_bps
-            )
-        });
-        let costs = [Action::Buy, Action::Sell].into_iter();
-        let costs = costs.filter_map(|side| cost_sentence(about, &self.cost_to_trade.0, side));
-        let best = self.middle.sentence(about);
-        near.into_iter().chain([best]).chain(bands).chain(costs).collect()
+        let near = self.bands.value().and_then(|bands| bands.iter().find(|band| band.distance_bps == BAND_BPS));
+        let near = near.map(|band| near_mid(about, band));
+        near.into_iter().chain([self.middle.sentence(about)]).collect()
     }
 
     fn headline(&self) -> &'static str {
@@ -104,20 +92,4 @@ fn near_mid(about: &About, near: &Band) -> String {
     let asks = sum(near.ask_complete, near.ask_notional_quote);
     let (name, imbalance) = (about.name(), or_unknown(near.imbalance));
     format!("{name}: within {BAND_BPS} bps of mid {bids} of bids and {asks} of asks; imbalance {imbalance}.")
-}
-
-/// `Buying now costs, in basis points against mid and without fees: 1.2 for 1000 USDT, 4.5 for 10000 USDT.`
-fn cost_sentence(about: &About, costs: &[(Notional, Cost)], side: Action) -> Option<String> {
-    let verb = match side {
-        Action::Buy => "Buying",
-        Action::Sell => "Selling",
-    };
-    let quote = about.quote();
-    let own = costs.iter().filter(|(_, cost)| cost.side == side);
-    let (known, beyond): (Vec<_>, Vec<_>) = own.partition(|(_, cost)| cost.filled && cost.complete);
-    let each = known.iter().map(|(size, cost)| format!("{} for {size} {quote}", or_unknown(cost.cost_bps)));
-    let each = each.reduce(|all, one| format!("{all}, {one}"))?;
-    let beyond = beyond.first().map(|(size, _)| format!(" {size} {quote} is more than the known levels hold."));
-    let beyond = beyond.unwrap_or_default();
-    Some(format!("{verb} now costs, in basis points against mid and without fees: {each}.{beyond}"))
 }

@@ -58,7 +58,7 @@ fn answer(market: &Market, symbol: &Symbol, reading: &TradesReading, window_secs
         orders_per_sec_counts: ORDERS_COUNTED,
         order_flow_imbalance: Pressure::load(market, symbol, reading, window_secs),
         price_impact: Impact::load(market, symbol),
-        when: in_words(window_secs, covered, window, reading.is_cut, provenance.age_ms),
+        when: in_words(window_secs, covered, window, provenance.age_ms),
     };
     Answer::new(Kind::OrderFlow, symbol, provenance, figures)
 }
@@ -73,7 +73,7 @@ fn covered(reading: &TradesReading, window: Window) -> Window {
 }
 
 /// `last 60 s`, with the part that is covered and its end where these differ.
-fn in_words(asked_secs: u32, covered: Window, window: Window, is_cut: bool, age_ms: u64) -> String {
+fn in_words(asked_secs: u32, covered: Window, window: Window, age_ms: u64) -> String {
     let up_to = match age_ms {
         NOW_MS.. => format!(" up to {}", Time::from_millis(window.end_ms)),
         _ => String::new(),
@@ -81,12 +81,8 @@ fn in_words(asked_secs: u32, covered: Window, window: Window, is_cut: bool, age_
     if covered == window {
         return format!("last {asked_secs} s{up_to}");
     }
-    let why = match is_cut {
-        true => "too many trades to read them all",
-        false => "earlier trades are not known",
-    };
     let covered = covered.seconds();
-    format!("last {covered:.1} s{up_to}, of the {asked_secs} s asked for ({why})")
+    format!("last {covered:.1} s{up_to}, of the {asked_secs} s asked for (earlier trades are not known)")
 }
 
 impl Figures for OrderFlow {
@@ -133,18 +129,16 @@ mod tests {
         let reading = |complete_from| TradesReading {
             trades: Vec::new(),
             complete_from,
-            is_cut: true,
             until: 1_000_000,
             received: Moment::now(&tribune_core::SystemClock),
             origin: Origin::Rest,
         };
         let window = Window::last(300, 1_000_000);
-        let told =
-            |complete_from, age_ms| in_words(300, covered(&reading(complete_from), window), window, true, age_ms);
+        let told = |complete_from, age_ms| in_words(300, covered(&reading(complete_from), window), window, age_ms);
         assert_eq!(told(700_001, 20), "last 300 s");
         assert_eq!(told(0, 20), "last 300 s");
         assert_eq!(told(700_000, 1_500), "last 300 s up to 1970-01-01T00:16:40.000Z");
         // From 876,544 on: 123.457 s.
-        assert_eq!(told(876_544, 20), "last 123.5 s, of the 300 s asked for (too many trades to read them all)");
+        assert_eq!(told(876_544, 20), "last 123.5 s, of the 300 s asked for (earlier trades are not known)");
     }
 }

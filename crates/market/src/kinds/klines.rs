@@ -161,23 +161,13 @@ impl Unlisted {
             ask_with_start_time: last.close_time.checked_add(1).filter(|_| keep == Keep::First),
         })
     }
-
-    fn sentence(&self) -> String {
-        let how = match (self.ask_with_start_time, self.ask_with_end_time) {
-            (Some(start), _) => format!("start_time {start}"),
-            (None, Some(end)) => format!("end_time {end}"),
-            (None, None) => "fewer at a time".to_owned(),
-        };
-        let (all, rows, end) = (self.candles, self.rows, self.listed);
-        format!("Figures cover all {all} candles; the {end} {rows} are listed. Ask with {how} for the others.")
-    }
 }
 
 impl Figures for Klines {
     fn sentences(&self, about: &About) -> Vec<String> {
         let (name, quote) = (about.name(), about.quote());
         let (count, interval) = (self.candles, &self.interval);
-        let all = match (&self.prices, &self.figures_cover) {
+        vec![match (&self.prices, &self.figures_cover) {
             (Some(prices), Some(cover)) => {
                 let (start, end) = (Time::from_millis(cover.start_ms), Time::from_millis(cover.end_ms));
                 let Prices { open_price, high_price, low_price, close_price, close_is_final } = prices;
@@ -187,9 +177,7 @@ impl Figures for Klines {
                 )
             }
             _ => format!("{name}: {}.", or_unknown(self.reason.as_ref())),
-        };
-        let unlisted = self.klines_unlisted.as_ref().map(Unlisted::sentence);
-        std::iter::once(all).chain(unlisted).collect()
+        }]
     }
 
     /// The headline says how old its prices are, which is only right if the last candle is still open.

@@ -117,7 +117,7 @@ impl Figures for Profile {
     fn sentences(&self, about: &About) -> Vec<String> {
         let (name, quote, hours) = (about.name(), about.quote(), self.hours);
         let VolumeProfile { poc, poc_low, poc_high, vah, val, .. } = &self.profile;
-        let share = or_unknown(self.profile.value_area_share.map(percent));
+        let share = or_unknown(self.profile.value_area_share.map(|share| (share * 1_000.0).round() / 10.0));
         let vwap = or_unknown(self.profile.vwap);
         let mut sentences = vec![
             format!("{name}, last {hours} h: point of control {poc} {quote} ({poc_low} to {poc_high})."),
@@ -130,10 +130,6 @@ impl Figures for Profile {
     fn headline(&self) -> &'static str {
         "poc vah val value_area_share vwap total_volume_base"
     }
-}
-
-fn percent(share: f64) -> f64 {
-    (share * 1_000.0).round() / 10.0
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Loads and refreshes the exchange's symbols, its clock, and the symbols that are always tracked.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -72,7 +72,7 @@ impl Market {
         }
         *self.known.loaded.lock() = info.received;
         *self.known.trouble.lock() = None;
-        self.rank_all();
+        self.rank_all(&table);
         Ok(days)
     }
 
@@ -96,19 +96,14 @@ impl Market {
     /// Ranks the symbols by their known volumes.
     fn rerank(&self) {
         if let Some(table) = self.known.table.load_full() {
-            let table = table.reranked(&self.feed.board.quote_volumes());
-            self.known.table.store(Some(Arc::new(table)));
-            self.rank_all();
+            let table = Arc::new(table.reranked(&self.feed.board.quote_volumes()));
+            self.rank_all(&table);
+            self.known.table.store(Some(table));
         }
     }
 
-    fn rank_all(&self) {
-        let Some(table) = self.known.table.load_full() else {
-            return;
-        };
-        let ranked = by_worth(&table, &self.feed.board).into_iter().enumerate();
-        let ranks: HashMap<Arc<str>, usize> = ranked.map(|(rank, symbol)| (symbol, rank)).collect();
-        self.known.ranks.store(Arc::new(ranks));
+    fn rank_all(&self, table: &SymbolTable) {
+        self.known.ranked.store(Arc::new(by_worth(table, &self.feed.board)));
         for book in self.feed.books() {
             // It may have been tracked before the list of symbols was loaded.
             book.set_rank(self.rank(&book.symbol));
@@ -123,13 +118,11 @@ impl Market {
         let Some(table) = self.known.table.load_full() else {
             return;
         };
-        let ranks = self.known.ranks.load_full();
-        let mut by_rank: Vec<(&Arc<str>, &usize)> = ranks.iter().collect();
-        by_rank.sort_by_key(|(_, rank)| **rank);
+        let ranked = self.known.ranked.load_full();
         let is_traded = |symbol: &&Symbol| symbol.status == SymbolStatus::Trading;
         let traded = |name: &str| table.lookup(name).filter(is_traded);
         let named = self.known.settings.symbols.iter().map(String::as_str);
-        let top = by_rank.iter().map(|(symbol, _)| &***symbol);
+        let top = ranked.iter().map(|symbol| &**symbol);
         let mut wanted: HashSet<Arc<str>> = HashSet::new();
         for name in named.chain(top.take(self.known.settings.track_top)) {
             match traded(name) {

@@ -342,7 +342,7 @@ async fn cited_page_stays_as_it_was() {
     let best = fields["bids"]["rows"][0][0].as_str().expect("a price");
     assert_eq!(ladder.bids[0].price.parse::<f64>(), best.parse::<f64>());
     assert!(matches!(panel(&shown, "depth").content, Content::Depth(_)));
-    assert!(shown.badges.iter().all(|badge| badge.label != "live book"), "it is past");
+    assert!(shown.badges.iter().all(|badge| badge.label != "book is live"), "it is past");
     let update = fields["last_update_id"].as_u64().expect("an id");
     let moved = || {
         let tracked = bench.market.feed.lookup(SYMBOL).and_then(|tracked| tracked.live());

@@ -8,7 +8,7 @@ use tribune_analytics::cost::{Action, Size};
 use tribune_analytics::ranking::Order;
 use tribune_binance::model::{Interval, Millis};
 use tribune_binance::moment::parse_time;
-use tribune_binance::number::{InvalidNumber, Notional, Price, Quantity};
+use tribune_binance::number::{InvalidNumber, Notional, Quantity};
 use tribune_market_resolve::SymbolTable;
 
 pub(super) struct Arguments<'a>(pub(super) &'a JsonObject);
@@ -65,11 +65,6 @@ impl Arguments<'_> {
         })
     }
 
-    /// Of a volume profile.
-    pub(super) fn row_width(&self) -> Result<Option<Price>> {
-        self.decimal("tick_size", Price::parse)
-    }
-
     fn millis(&self, name: &str) -> Result<Option<Millis>> {
         let Some(given) = self.0.get(name) else {
             return Ok(None);
@@ -84,7 +79,7 @@ impl Arguments<'_> {
         })
     }
 
-    fn decimal<T>(
+    pub(super) fn decimal<T>(
         &self,
         name: &str,
         parse: impl FnOnce(&str) -> std::result::Result<T, InvalidNumber>,

@@ -13,6 +13,7 @@ use crate::kinds::{profile, ranking, ticker, trades, vacuums};
 use crate::market::Market;
 use tribune_analytics::ranking::Order;
 use tribune_binance::model::Interval;
+use tribune_binance::number::Price;
 
 /// Reads a market that changes by itself.
 const READ_LIVE: Hints = Hints { read_only: true, destructive: false, idempotent: true, open_world: true };
@@ -185,7 +186,8 @@ impl Form {
                 ],
                 output: output_schema::<profile::Profile>,
                 load: |market, symbol, args| {
-                    async { profile::load(market, symbol, args.whole("hours"), args.row_width()?).await }.boxed()
+                    let width = args.decimal("tick_size", Price::parse);
+                    async { profile::load(market, symbol, args.whole("hours"), width?).await }.boxed()
                 },
             },
             Self {

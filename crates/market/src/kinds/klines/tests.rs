@@ -18,14 +18,6 @@ fn unlisted_candles_can_be_requested() {
     let newest = unlisted(None);
     let first_listed = (1_000 - newest.rows as i64) * 60_000;
     assert_eq!((newest.listed, newest.ask_with_end_time), ("newest", Some(first_listed - 1)));
-    assert_eq!(
-        newest.sentence(),
-        format!(
-            "Figures cover all 1000 candles; the newest {} are listed. Ask with end_time {} for the others.",
-            newest.rows,
-            first_listed - 1
-        )
-    );
     let oldest = unlisted(Some(0));
     let next = oldest.rows as i64 * 60_000;
     assert_eq!((oldest.listed, oldest.ask_with_start_time), ("oldest", Some(next)));

@@ -40,7 +40,7 @@ async fn unkept_book_says_so() {
     }
     for id in ["ticker:ETHUSDT", "orderbook:ETHUSDT"] {
         let badge = &bench.now(id).await.badges[1];
-        assert_eq!((&*badge.label, badge.tone), ("book not kept", Tone::Warning), "{id}");
+        assert_eq!((&*badge.label, badge.tone), ("book is not kept", Tone::Warning), "{id}");
     }
     let flow = bench.now("analytics:order_flow:ETHUSDT").await;
     let Content::Figures(figures) = &panel(&flow, "figures").content else { panic!("{flow:?}") };
