@@ -81,7 +81,7 @@ impl MarketId {
             "klines" => klines(id.key()).map(Some),
             "analytics" => analytics(id.key()).map(Some),
             scheme => {
-                let id = |kind| Ok(Self::new(kind, symbol(id.key(), scheme)?));
+                let id = |kind| Ok(Self::new(kind, symbol(id.key())?));
                 Kind::of_prefix(scheme).map(id).transpose()
             }
         }
@@ -113,17 +113,14 @@ impl fmt::Display for MarketId {
     }
 }
 
-fn symbol(text: &str, scheme: &str) -> Result<Arc<str>, Error> {
-    if text.contains(':') {
-        return Err(Error::invalid_argument(format!(
-            "a {scheme} id is `{scheme}:SYMBOL`, for example `{scheme}:BTCUSDT`; there is something after the symbol"
-        )));
-    }
+fn symbol(text: &str) -> Result<Arc<str>, Error> {
     let text = text.to_uppercase();
-    if text.is_empty() || text.len() > MAX_SYMBOL_BYTES || text.contains(|c: char| c.is_whitespace() || c.is_control())
+    if text.is_empty()
+        || text.len() > MAX_SYMBOL_BYTES
+        || text.contains(|c: char| c == ':' || c.is_whitespace() || c.is_control())
     {
         return Err(Error::invalid_argument(format!(
-            "the id names no symbol: one looks like `BTCUSDT`, without spaces and at most {MAX_SYMBOL_BYTES} bytes long"
+            "the id names no symbol, or has something after the symbol: one looks like `BTCUSDT`, without spaces and colons and at most {MAX_SYMBOL_BYTES} bytes long"
         )));
     }
     Ok(Arc::from(text))
@@ -132,7 +129,7 @@ fn symbol(text: &str, scheme: &str) -> Result<Arc<str>, Error> {
 fn klines(key: &str) -> Result<MarketId, Error> {
     let (name, interval) = key.split_once(':').unwrap_or((key, ""));
     if let Ok(interval) = interval.parse() {
-        return Ok(MarketId::new(Kind::Klines(interval), symbol(name, "klines")?));
+        return Ok(MarketId::new(Kind::Klines(interval), symbol(name)?));
     }
     let intervals: Vec<&str> = Interval::ALL.iter().map(|interval| interval.as_str()).collect();
     Err(Error::invalid_argument(format!(
@@ -144,7 +141,7 @@ fn klines(key: &str) -> Result<MarketId, Error> {
 fn analytics(key: &str) -> Result<MarketId, Error> {
     let (analysis, name) = key.split_once(':').unwrap_or((key, ""));
     if let Some(kind) = Kind::of_prefix(&format!("analytics:{analysis}")) {
-        return Ok(MarketId::new(kind, symbol(name, "analytics:TYPE")?));
+        return Ok(MarketId::new(kind, symbol(name)?));
     }
     let analyses = PREFIXES.iter().filter_map(|(prefix, _)| prefix.strip_prefix("analytics:"));
     Err(Error::invalid_argument(format!(
@@ -203,9 +200,9 @@ mod tests {
             ("analytics:BTCUSDT:order_flow", "no analysis before its symbol"),
             ("analytics:vpin:BTCUSDT", "write it as in `analytics:order_flow:BTCUSDT`, with one of order_flow,"),
             ("analytics:health", "names no symbol"),
-            ("ticker:BTCUSDT:1h", "`ticker:SYMBOL`"),
+            ("ticker:BTCUSDT:1h", "names no symbol"),
             ("ticker:BTC USDT", "names no symbol"),
-            ("analytics:health:BTC:USDT", "something after the symbol"),
+            ("analytics:health:BTC:USDT", "without spaces and colons"),
         ] {
             let error = parsed(text).expect_err(text);
             assert_eq!(error.kind(), tribune_core::ErrorKind::InvalidArgument);
