@@ -55,43 +55,22 @@ impl Row for Candle {
     }
 }
 
-/// Which candles are asked for.
-#[derive(Debug, Clone, Copy)]
-pub struct Range {
-    pub interval: Interval,
-    pub limit: usize,
-    pub start: Option<Millis>,
-    pub end: Option<Millis>,
-}
-
-impl Range {
-    pub const fn newest(interval: Interval, limit: usize) -> Self {
-        Self { interval, limit, start: None, end: None }
-    }
-}
-
-pub async fn load(market: &Market, symbol: &str, range: Range) -> Result<Answer> {
-    if range.start.zip(range.end).is_some_and(|(start, end)| start > end) {
+pub async fn load(market: &Market, symbol: &str, query: KlinesQuery) -> Result<Answer> {
+    if query.start.zip(query.end).is_some_and(|(start, end)| start > end) {
         return Err(Error::invalid_argument("start_time is after end_time: give the earlier one as start_time"));
     }
     let symbol = market.symbol(symbol).await?;
-    let query = KlinesQuery {
-        interval: range.interval,
-        limit: u32::try_from(range.limit).unwrap_or(1_000).clamp(1, 1_000),
-        start: range.start,
-        end: range.end,
-    };
     let klines = market.rest.klines(&symbol.name, &query).await.map_err(exchange_error)?;
     let closed = market.closed(&klines);
-    let figures = Klines::new(&klines.value, closed, range, market.exchange_now());
+    let figures = Klines::new(&klines.value, closed, query);
     let provenance = Provenance::new(market, Origin::Rest, klines.exchange_time, klines.received);
-    Answer::new(Kind::Klines(range.interval), &symbol, provenance, figures)
+    Answer::new(Kind::Klines(query.interval), &symbol, provenance, figures)
 }
 
 impl Klines {
-    fn new(candles: &[Candle], closed: &[Candle], range: Range, now: Millis) -> Self {
+    fn new(candles: &[Candle], closed: &[Candle], query: KlinesQuery) -> Self {
         // With start_time the first candles are listed, otherwise the newest.
-        let (shown, keep) = match range.start {
+        let (shown, keep) = match query.start {
             Some(_) => (&candles[..candles.len().min(MAX_SHOWN)], Keep::First),
             None => (&candles[candles.len().saturating_sub(MAX_SHOWN)..], Keep::Last),
         };
@@ -101,10 +80,7 @@ impl Klines {
             Keep::Last => &candles[candles.len() - table.0.len()..],
         };
         let ends = candles.first().zip(candles.last());
-        let reason = match range.start {
-            Some(start) if start > now => "start_time is in the future",
-            _ => "the exchange has no candles for these times; the symbol may not have been traded then",
-        };
+        let reason = "the exchange has no candles for these times; the symbol may not have been traded then";
         let is_closed = |last: &Candle| closed.iter().any(|candle| candle.open_time == last.open_time);
         Self {
             reason: candles.is_empty().then(|| reason.to_owned()),
@@ -118,7 +94,7 @@ impl Klines {
                 })
             }),
             klines_unlisted: Unlisted::new(candles, listed, keep),
-            interval: range.interval.as_str(),
+            interval: query.interval.as_str(),
             candles: candles.len(),
             figures_cover: ends.map(|(first, last)| Cover {
                 candles: candles.len(),
@@ -126,8 +102,8 @@ impl Klines {
                 end_ms: last.close_time,
             }),
             last_closed: listed.last().map(is_closed),
-            realised_volatility: realised(closed, range.interval).into(),
-            average_true_range: atr(closed, range.interval, ATR_PERIOD).into(),
+            realised_volatility: realised(closed, query.interval).into(),
+            average_true_range: atr(closed, query.interval, ATR_PERIOD).into(),
             standing: Standing::Exact,
             klines_listed: table.0.len(),
             klines_cut: keep.cut(table.0.len(), candles.len()),

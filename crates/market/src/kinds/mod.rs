@@ -45,8 +45,8 @@ pub(crate) use search::{Found, at_hand, found, found_all};
 pub use time::Time;
 
 use crate::market::Market;
-use klines::Range;
 use tribune_binance::model::Symbol;
+use tribune_binance::rest::KlinesQuery;
 use tribune_market_resolve::asset_name;
 use tribune_market_resolve::id::{Kind, MarketId};
 
@@ -88,7 +88,7 @@ fn title(kind: Kind) -> Cow<'static, str> {
 
 /// Sizes of documents; tools take them as arguments.
 const DOCUMENT_LEVELS: usize = 50;
-const DOCUMENT_CANDLES: usize = 120;
+const DOCUMENT_CANDLES: u32 = 120;
 const DOCUMENT_TRADES: usize = 100;
 const DOCUMENT_HOURS: u32 = 24;
 const DOCUMENT_DEPTH_LEVELS: usize = 20;
@@ -101,7 +101,7 @@ pub(crate) async fn load(market: &Market, id: &MarketId) -> Result<Answer> {
         Kind::OrderBook => book::load(market, symbol, DOCUMENT_LEVELS).await,
         Kind::OrderBookL1 => book::load_best(market, symbol).await,
         Kind::OrderBookL2 => depth::load(market, symbol, DOCUMENT_DEPTH_LEVELS).await,
-        Kind::Klines(interval) => klines::load(market, symbol, Range::newest(interval, DOCUMENT_CANDLES)).await,
+        Kind::Klines(interval) => klines::load(market, symbol, KlinesQuery::newest(interval, DOCUMENT_CANDLES)).await,
         Kind::Trades => trades::load(market, symbol, DOCUMENT_TRADES).await,
         Kind::ExchangeInfo => info::load(market, symbol).await,
         Kind::OrderFlow => flow::load(market, symbol, flow::FLOW_SECS).await,

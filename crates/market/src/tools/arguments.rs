@@ -3,12 +3,12 @@
 use serde_json::Value;
 use tribune_core::{Error, JsonObject, Result};
 
-use crate::kinds::klines::Range;
 use tribune_analytics::cost::{Action, Size};
 use tribune_analytics::ranking::Order;
 use tribune_binance::model::{Interval, Millis};
 use tribune_binance::moment::parse_time;
 use tribune_binance::number::{InvalidNumber, Notional, Quantity};
+use tribune_binance::rest::KlinesQuery;
 use tribune_market_resolve::SymbolTable;
 
 pub(super) struct Arguments<'a>(pub(super) &'a JsonObject);
@@ -54,12 +54,12 @@ impl Arguments<'_> {
     }
 
     /// Which candles are asked for.
-    pub(super) fn range(&self) -> Result<Range> {
+    pub(super) fn candles(&self) -> Result<KlinesQuery> {
         let text = self.text("interval").unwrap_or_default();
         let interval = text.parse();
-        Ok(Range {
+        Ok(KlinesQuery {
             interval: interval.map_err(|()| Error::invalid_argument(format!("there is no interval {text}")))?,
-            limit: self.count("limit"),
+            limit: self.whole("limit"),
             start: self.millis("start_time")?,
             end: self.millis("end_time")?,
         })

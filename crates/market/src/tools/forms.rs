@@ -119,7 +119,7 @@ impl Form {
                     time("end_time", "Up to this time: without start_time the newest up to it"),
                 ],
                 output: output_schema::<klines::Klines>,
-                load: |market, symbol, args| async { klines::load(market, symbol, args.range()?).await }.boxed(),
+                load: |market, symbol, args| async { klines::load(market, symbol, args.candles()?).await }.boxed(),
             },
             Self {
                 name: EXCHANGE_INFO,
