@@ -33,7 +33,7 @@ pub struct Trade {
 }
 
 /// One candle, as the exchange's klines have it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Candle {
     pub open_time: Millis,
     /// The last millisecond that belongs to it.

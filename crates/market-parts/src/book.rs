@@ -51,14 +51,9 @@ pub fn depth_chart(depth: &Depth, pair: &Pair) -> Panel {
     let drawn = touch.map(|touch| {
         let mid = (touch.bid().price.as_f64() + touch.ask().price.as_f64()) / 2.0;
         let (bids, asks) = (near(depth.bids.known(), mid), near(depth.asks.known(), mid));
-        let is_near = |side: &[(f64, f64)]| side.last().is_none_or(|(price, _)| within(*price, mid));
-        let reach = match is_near(&bids) && is_near(&asks) {
-            true => format!("within {CHART_PCT} % of the mid"),
-            false => format!("the best {FEWEST_LEVELS} a side and those within {CHART_PCT} % of the mid"),
-        };
         let (base, bid_count, ask_count) = (&pair.base, bids.len(), asks.len());
         let note = format!(
-            "Quantity up to each price, in {base}: {bid_count} bid and {ask_count} ask levels, {reach}. Exact."
+            "Quantity up to each price, in {base}: {bid_count} bid and {ask_count} ask levels, the best {FEWEST_LEVELS} a side and those within {CHART_PCT} % of the mid. Exact."
         );
         let chart = DepthChart {
             bids: thinned(bids),
@@ -72,15 +67,11 @@ pub fn depth_chart(depth: &Depth, pair: &Pair) -> Panel {
     panel_or_why("depth", "Depth", Width::Half, drawn)
 }
 
-fn within(price: f64, mid: f64) -> bool {
-    (price - mid).abs() <= mid * CHART_PCT / 100.0
-}
-
 fn near(levels: impl Iterator<Item = Level>, mid: f64) -> Vec<(f64, f64)> {
     steps(levels)
         .map(|step| (step.level.price.as_f64(), step.total.as_f64()))
         .enumerate()
-        .take_while(|(at, (price, _))| *at < FEWEST_LEVELS || within(*price, mid))
+        .take_while(|(at, (price, _))| *at < FEWEST_LEVELS || (price - mid).abs() <= mid * CHART_PCT / 100.0)
         .map(|(_, point)| point)
         .collect()
 }

@@ -116,24 +116,14 @@ impl Assets {
         self.by_phrase.get(phrase).map_or(&[], Vec::as_slice)
     }
 
-    /// Tickers whose name a folded word begins or misspells by one edit, and whether it begins it. Only long names in one
-    /// word count, and no everyday words.
-    pub fn nearly_named(&self, word: &str) -> Option<(&[&'static str], bool)> {
-        let length = word.chars().count();
-        let first = word.chars().next().filter(|_| length >= MIN_NAME_CHARS - 1);
-        let is_begun = |name: &str| name.starts_with(word) && 5 * length >= 3 * name.chars().count();
-        let mut names = self.long.iter().filter(|(name, _)| first.is_some() && name.chars().next() == first);
-        let begun = names.clone().find(|(name, _)| is_begun(name)).map(|(_, tickers)| (&**tickers, true));
-        begun.or_else(|| {
-            let (_, tickers) =
-                names.find(|(name, _)| name.len().abs_diff(word.len()) < 2 && is_one_edit_apart(name, word))?;
-            Some((tickers, false))
-        })
-    }
-
-    #[cfg(test)]
-    pub fn phrases(&self) -> impl Iterator<Item = (&str, &[&'static str])> {
-        self.by_phrase.iter().map(|(name, tickers)| (name.as_str(), tickers.as_slice()))
+    /// Tickers whose name a folded word misspells by one edit behind its first letter. Only long names in one word count,
+    /// and no everyday words.
+    pub fn nearly_named(&self, word: &str) -> Option<&[&'static str]> {
+        let first = word.chars().next()?;
+        let is_meant = |name: &str| {
+            name.starts_with(first) && name.len().abs_diff(word.len()) < 2 && is_one_edit_apart(name, word)
+        };
+        self.long.iter().find(|(name, _)| is_meant(name)).map(|(_, tickers)| &**tickers)
     }
 }
 
@@ -161,7 +151,7 @@ mod tests {
         let aliases = |line: &'static str| line.rsplit('\t').next().unwrap_or_default().split('|');
         let marked: HashSet<String> =
             ASSETS.lines().flat_map(aliases).filter_map(|alias| alias.strip_prefix('~')).map(phrase).collect();
-        for (name, tickers) in Assets::known().phrases() {
+        for (name, tickers) in &Assets::known().by_phrase {
             assert_eq!(tickers.len() > 1, marked.contains(name), "{name}: {tickers:?}");
             assert!(name.split(' ').count() <= MAX_PHRASE_WORDS, "{name}");
         }

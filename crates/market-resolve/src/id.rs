@@ -9,36 +9,6 @@ use tribune_core::{DocumentId, Error};
 /// Longest symbol accepted, in bytes; the exchange's own stay far below it.
 const MAX_SYMBOL_BYTES: usize = 64;
 
-/// What can be computed of a market.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum AnalyticsKind {
-    OrderFlow,
-    VolumeProfile,
-    Anomalies,
-    LiquidityVacuums,
-    Health,
-}
-
-/// As written in an id.
-const ANALYSES: [(&str, AnalyticsKind); 5] = [
-    ("order_flow", AnalyticsKind::OrderFlow),
-    ("volume_profile", AnalyticsKind::VolumeProfile),
-    ("anomalies", AnalyticsKind::Anomalies),
-    ("liquidity_vacuums", AnalyticsKind::LiquidityVacuums),
-    ("health", AnalyticsKind::Health),
-];
-
-impl AnalyticsKind {
-    /// As written in an id.
-    pub fn as_str(self) -> &'static str {
-        ANALYSES.iter().find(|(_, kind)| *kind == self).map_or("", |(name, _)| name)
-    }
-
-    pub fn named(text: &str) -> Option<Self> {
-        ANALYSES.iter().find(|(name, _)| *name == text).map(|(_, kind)| *kind)
-    }
-}
-
 /// What a document tells of its symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Kind {
@@ -49,38 +19,42 @@ pub enum Kind {
     Klines(Interval),
     Trades,
     ExchangeInfo,
-    Analytics(AnalyticsKind),
+    OrderFlow,
+    VolumeProfile,
+    Anomalies,
+    LiquidityVacuums,
+    Health,
     /// All of it at once; only of symbols that are always tracked.
     Report,
     /// All markets of one quote asset; the id has the asset where others have the symbol.
     Markets,
 }
 
-/// The kinds whose ids have only a symbol behind their scheme.
-const PLAIN: [(&str, Kind); 8] = [
+/// What ids have before their symbol. Those of candles have an interval behind it as well.
+const PREFIXES: [(&str, Kind); 13] = [
     ("ticker", Kind::Ticker),
     ("orderbook", Kind::OrderBook),
     ("orderbook_l1", Kind::OrderBookL1),
     ("orderbook_l2", Kind::OrderBookL2),
     ("trades", Kind::Trades),
     ("exchange_info", Kind::ExchangeInfo),
+    ("analytics:order_flow", Kind::OrderFlow),
+    ("analytics:volume_profile", Kind::VolumeProfile),
+    ("analytics:anomalies", Kind::Anomalies),
+    ("analytics:liquidity_vacuums", Kind::LiquidityVacuums),
+    ("analytics:health", Kind::Health),
     ("report", Kind::Report),
     ("markets", Kind::Markets),
 ];
 
 impl Kind {
-    /// The scheme of its ids.
-    pub fn scheme(self) -> &'static str {
-        match self {
-            Self::Klines(_) => "klines",
-            Self::Analytics(_) => "analytics",
-            plain => PLAIN.iter().find(|(_, kind)| *kind == plain).map_or("", |(scheme, _)| scheme),
-        }
+    fn prefix(self) -> &'static str {
+        PREFIXES.iter().find(|(_, kind)| *kind == self).map_or("klines", |(prefix, _)| prefix)
     }
 
-    /// The kind of a scheme whose ids have only a symbol behind it.
-    pub fn of_scheme(scheme: &str) -> Option<Self> {
-        PLAIN.iter().find(|(known, _)| *known == scheme).map(|(_, kind)| *kind)
+    /// The kind of ids that have this before their symbol and nothing behind it.
+    pub(crate) fn of_prefix(prefix: &str) -> Option<Self> {
+        PREFIXES.iter().find(|(known, _)| *known == prefix).map(|(_, kind)| *kind)
     }
 }
 
@@ -92,18 +66,10 @@ pub struct MarketId {
 }
 
 impl MarketId {
-    /// Schemes that the market itself answers to; `report` is the reports'.
-    pub const SCHEMES: &[&str] = &[
-        "ticker",
-        "orderbook",
-        "orderbook_l1",
-        "orderbook_l2",
-        "klines",
-        "trades",
-        "exchange_info",
-        "analytics",
-        "markets",
-    ];
+    /// Whether ids of this scheme are the market's; `report` is the reports'.
+    pub fn owns(scheme: &str) -> bool {
+        matches!(scheme, "klines" | "analytics") || Kind::of_prefix(scheme).is_some_and(|kind| kind != Kind::Report)
+    }
 
     pub const fn new(kind: Kind, symbol: Arc<str>) -> Self {
         Self { kind, symbol }
@@ -114,10 +80,10 @@ impl MarketId {
         match id.scheme() {
             "klines" => klines(id.key()).map(Some),
             "analytics" => analytics(id.key()).map(Some),
-            scheme => match Kind::of_scheme(scheme) {
-                Some(kind) => Ok(Some(Self::new(kind, symbol(id.key(), scheme)?))),
-                None => Ok(None),
-            },
+            scheme => {
+                let id = |kind| Ok(Self::new(kind, symbol(id.key())?));
+                Kind::of_prefix(scheme).map(id).transpose()
+            }
         }
     }
 
@@ -139,75 +105,49 @@ impl MarketId {
 
 impl fmt::Display for MarketId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (scheme, symbol) = (self.kind.scheme(), &self.symbol);
+        write!(f, "{}:{}", self.kind.prefix(), self.symbol)?;
         match self.kind {
-            Kind::Klines(interval) => write!(f, "{scheme}:{symbol}:{interval}"),
-            Kind::Analytics(kind) => write!(f, "{scheme}:{}:{symbol}", kind.as_str()),
-            _ => write!(f, "{scheme}:{symbol}"),
+            Kind::Klines(interval) => write!(f, ":{interval}"),
+            _ => Ok(()),
         }
     }
 }
 
-fn symbol(text: &str, scheme: &str) -> Result<Arc<str>, Error> {
-    if text.contains(':') {
-        return Err(Error::invalid_argument(format!(
-            "a {scheme} id is `{scheme}:SYMBOL`, for example `{scheme}:BTCUSDT`; there is something after the symbol"
-        )));
-    }
-    if text.is_empty() || text.len() > MAX_SYMBOL_BYTES || text.contains(|c: char| c.is_whitespace() || c.is_control())
+fn symbol(text: &str) -> Result<Arc<str>, Error> {
+    let text = text.to_uppercase();
+    if text.is_empty()
+        || text.len() > MAX_SYMBOL_BYTES
+        || text.contains(|c: char| c == ':' || c.is_whitespace() || c.is_control())
     {
         return Err(Error::invalid_argument(format!(
-            "the id names no symbol: one looks like `BTCUSDT`, without spaces and at most {MAX_SYMBOL_BYTES} bytes long"
+            "the id names no symbol, or has something after the symbol: one looks like `BTCUSDT`, without spaces and colons and at most {MAX_SYMBOL_BYTES} bytes long"
         )));
     }
-    Ok(Arc::from(text.to_uppercase()))
+    Ok(Arc::from(text))
 }
 
 fn klines(key: &str) -> Result<MarketId, Error> {
     let (name, interval) = key.split_once(':').unwrap_or((key, ""));
     if let Ok(interval) = interval.parse() {
-        return Ok(MarketId::new(Kind::Klines(interval), symbol(name, "klines")?));
+        return Ok(MarketId::new(Kind::Klines(interval), symbol(name)?));
     }
-    let (fault, example) = if interval.is_empty() {
-        ("the id has no interval".to_owned(), format!("{}:1h", clip(name)))
-    } else if name.parse::<Interval>().is_ok() {
-        let fault = "the symbol comes before the interval";
-        (fault.to_owned(), format!("{}:{name}", clip(interval)))
-    } else {
-        // `1H` can only mean an hour; of `1M` and `1m` each is what it is.
-        let meant = interval.to_lowercase().parse::<Interval>().unwrap_or(Interval::H1);
-        let fault = format!("there is no interval `{}`", clip(interval));
-        (fault, format!("{}:{meant}", clip(name)))
-    };
     let intervals: Vec<&str> = Interval::ALL.iter().map(|interval| interval.as_str()).collect();
     Err(Error::invalid_argument(format!(
-        "{fault}; write it as in `klines:{example}`, with one of {} (`1m` is a minute, `1M` a month)",
+        "the id names no interval behind its symbol; write it as in `klines:BTCUSDT:1h`, with one of {} (`1m` is a minute, `1M` a month)",
         intervals.join(", ")
     )))
 }
 
 fn analytics(key: &str) -> Result<MarketId, Error> {
-    let (kind, name) = key.split_once(':').unwrap_or((key, ""));
-    let (fault, example) = match AnalyticsKind::named(kind) {
-        Some(kind) if !name.is_empty() => {
-            return Ok(MarketId::new(Kind::Analytics(kind), symbol(name, "analytics:TYPE")?));
-        }
-        Some(_) => ("the id has no symbol".to_owned(), format!("{kind}:BTCUSDT")),
-        None if AnalyticsKind::named(name).is_some() => {
-            let fault = "the type comes before the symbol";
-            (fault.to_owned(), format!("{name}:{}", clip(kind)))
-        }
-        None => (format!("there is no analysis `{}`", clip(kind)), "order_flow:BTCUSDT".to_owned()),
-    };
+    let (analysis, name) = key.split_once(':').unwrap_or((key, ""));
+    if let Some(kind) = Kind::of_prefix(&format!("analytics:{analysis}")) {
+        return Ok(MarketId::new(kind, symbol(name)?));
+    }
+    let analyses = PREFIXES.iter().filter_map(|(prefix, _)| prefix.strip_prefix("analytics:"));
     Err(Error::invalid_argument(format!(
-        "{fault}; write it as in `analytics:{example}`, with one of {}",
-        ANALYSES.map(|(name, _)| name).join(", ")
+        "the id names no analysis before its symbol; write it as in `analytics:order_flow:BTCUSDT`, with one of {}",
+        analyses.collect::<Vec<_>>().join(", ")
     )))
-}
-
-/// A piece of the caller's text, short enough to be quoted back.
-fn clip(text: &str) -> &str {
-    text.char_indices().nth(24).map_or(text, |(end, _)| &text[..end])
 }
 
 #[cfg(test)]
@@ -242,7 +182,7 @@ mod tests {
             assert_eq!(id.to_string(), text);
             assert_eq!(id.document_id().expect("an id").as_str(), text);
             assert_eq!(MarketId::new(id.kind(), Arc::clone(id.symbol())), id);
-            assert!(MarketId::SCHEMES.contains(&id.kind().scheme()));
+            assert!(MarketId::owns(text.split(':').next().expect("a scheme")));
         }
         assert_eq!(
             parsed("klines:btcusdt:1h").expect("lower case"),
@@ -254,20 +194,15 @@ mod tests {
     #[test]
     fn wrong_ids_say_how_they_are_written() {
         for (text, part) in [
-            ("klines:BTCUSDT:7h", "there is no interval `7h`; write it as in `klines:BTCUSDT:1h`, with one of 1s, 1m,"),
-            ("klines:BTCUSDT:1H", "there is no interval `1H`; write it as in `klines:BTCUSDT:1h`"),
-            ("klines:BTCUSDT:15M", "there is no interval `15M`; write it as in `klines:BTCUSDT:15m`"),
-            ("klines:BTCUSDT", "no interval; write it as in `klines:BTCUSDT:1h`"),
-            ("klines:1h:BTCUSDT", "the symbol comes before the interval; write it as in `klines:BTCUSDT:1h`"),
-            (
-                "analytics:BTCUSDT:order_flow",
-                "the type comes before the symbol; write it as in `analytics:order_flow:BTCUSDT`",
-            ),
-            ("analytics:vpin:BTCUSDT", "there is no analysis `vpin`"),
-            ("analytics:health", "the id has no symbol"),
-            ("ticker:BTCUSDT:1h", "`ticker:SYMBOL`"),
+            ("klines:BTCUSDT:7h", "write it as in `klines:BTCUSDT:1h`, with one of 1s, 1m,"),
+            ("klines:BTCUSDT", "no interval behind its symbol"),
+            ("klines:1h:BTCUSDT", "no interval behind its symbol"),
+            ("analytics:BTCUSDT:order_flow", "no analysis before its symbol"),
+            ("analytics:vpin:BTCUSDT", "write it as in `analytics:order_flow:BTCUSDT`, with one of order_flow,"),
+            ("analytics:health", "names no symbol"),
+            ("ticker:BTCUSDT:1h", "names no symbol"),
             ("ticker:BTC USDT", "names no symbol"),
-            ("analytics:health:BTC:USDT", "something after the symbol"),
+            ("analytics:health:BTC:USDT", "without spaces and colons"),
         ] {
             let error = parsed(text).expect_err(text);
             assert_eq!(error.kind(), tribune_core::ErrorKind::InvalidArgument);

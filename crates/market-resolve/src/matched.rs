@@ -1,7 +1,10 @@
 //! What a query and a market have in common.
 
+use serde::Serialize;
+
 /// By what a market was found; the best first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MatchedOn {
     /// The query is an id.
     Id,
@@ -14,8 +17,6 @@ pub enum MatchedOn {
     Ticker,
     /// The base asset's name or an alias of it.
     Name,
-    /// The beginning of a name.
-    Prefix,
     /// A name or symbol with one typing error.
     OneEdit,
     /// The query names no market and asks for all of them.
@@ -23,25 +24,15 @@ pub enum MatchedOn {
 }
 
 impl MatchedOn {
-    pub const fn as_str(self) -> &'static str {
-        self.described().0
-    }
-
     pub(crate) const fn score(self) -> f32 {
-        self.described().1
-    }
-
-    const fn described(self) -> (&'static str, f32) {
         match self {
-            Self::Id => ("id", 1.0),
-            Self::Symbol => ("symbol", 1.0),
-            Self::Pair => ("pair", 0.95),
-            Self::ReversedPair => ("reversed_pair", 0.9),
-            Self::Ticker => ("ticker", 0.85),
-            Self::Name => ("name", 0.8),
-            Self::Prefix => ("prefix", 0.5),
-            Self::OneEdit => ("one_edit", 0.4),
-            Self::AllMarkets => ("all_markets", 0.7),
+            Self::Id | Self::Symbol => 1.0,
+            Self::Pair => 0.95,
+            Self::ReversedPair => 0.9,
+            Self::Ticker => 0.85,
+            Self::Name => 0.8,
+            Self::OneEdit => 0.4,
+            Self::AllMarkets => 0.7,
         }
     }
 }

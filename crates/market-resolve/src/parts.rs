@@ -13,16 +13,11 @@ use crate::tokens::{Gap, Token};
 use crate::words::{MAX_PHRASE_WORDS, Meaning, Sense, Words};
 use tribune_binance::model::Symbol;
 
-/// How often rejected assets are read again.
-const MAX_ROUNDS: usize = 4;
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doubt {
     Certain,
-    /// A ticker in lower case that is no everyday word.
+    /// A ticker that is no everyday word.
     Ticker,
-    /// The same in capitals.
-    UpperTicker,
     /// An everyday word in capitals.
     Capitals,
     /// An everyday word.
@@ -98,8 +93,7 @@ impl<'t> Part<'t> {
 
     /// Whether the part is an asset, unless it is an everyday word.
     fn is_likely_asset(&self) -> bool {
-        let doubt = self.asset().map(|asset| asset.doubt);
-        matches!(doubt, Some(Doubt::Certain | Doubt::Ticker | Doubt::UpperTicker))
+        self.asset().is_some_and(|asset| matches!(asset.doubt, Doubt::Certain | Doubt::Ticker))
     }
 
     fn connects(&self) -> bool {
@@ -112,12 +106,9 @@ pub(crate) fn parts<'t>(table: &'t SymbolTable, tokens: &[Token], today: Date) -
     let mut reader =
         Reader { table, tokens, today, is_shouted: is_shouted(table, tokens), rejected: vec![false; tokens.len()] };
     let mut parts = reader.read();
-    for _ in 0..MAX_ROUNDS {
-        let context = Context::new(&parts);
-        let rejected: Vec<usize> = (0..parts.len()).filter(|at| !context.accepts(*at)).collect();
-        if rejected.is_empty() {
-            break;
-        }
+    let context = Context::new(&parts);
+    let rejected: Vec<usize> = (0..parts.len()).filter(|at| !context.accepts(*at)).collect();
+    if !rejected.is_empty() {
         for at in rejected {
             reader.rejected[parts[at].start] = true;
         }
@@ -160,13 +151,8 @@ impl<'t> Reader<'t, '_> {
         while at < self.tokens.len() {
             let follows_trade = parts.last().is_some_and(|part| part.means(Meaning::Trade));
             let (what, words) = self.part(at, follows_trade);
-            parts.push(Part {
-                start: at,
-                words,
-                gap: self.tokens[at].gap,
-                is_excluded: self.tokens[at].is_excluded,
-                what,
-            });
+            let Token { gap, is_excluded, .. } = self.tokens[at];
+            parts.push(Part { start: at, words, gap, is_excluded, what });
             at += words;
         }
         parts
@@ -264,9 +250,8 @@ impl<'t> Reader<'t, '_> {
             asset.symbol = Some(symbol);
             return Some(asset);
         }
-        let (tickers, is_begun) = Assets::known().nearly_named(&token.folded)?;
-        let on = [MatchedOn::OneEdit, MatchedOn::Prefix][usize::from(is_begun)];
-        Some(Asset::new(tickers, on, Doubt::Spelling))
+        let tickers = Assets::known().nearly_named(&token.folded)?;
+        Some(Asset::new(tickers, MatchedOn::OneEdit, Doubt::Spelling))
     }
 
     fn doubt(&self, at: usize, words: usize) -> Doubt {
@@ -281,9 +266,8 @@ impl<'t> Reader<'t, '_> {
         match (token.is_upper && !self.is_shouted, is_everyday) {
             (_, false) if is_named => Doubt::Certain,
             (true, true) => Doubt::Capitals,
-            (true, false) => Doubt::UpperTicker,
             (false, true) => Doubt::Everyday,
-            (false, false) => Doubt::Ticker,
+            (_, false) => Doubt::Ticker,
         }
     }
 
@@ -314,8 +298,6 @@ struct Context<'p, 't> {
     /// Words that say something and are no assets.
     market_words: usize,
     unknown: usize,
-    /// Everyday words that can only be assets.
-    everyday: usize,
 }
 
 impl<'p, 't> Context<'p, 't> {
@@ -324,9 +306,6 @@ impl<'p, 't> Context<'p, 't> {
             What::Word(sense) => sense.is_evidence(),
             What::Length(Length::Every(_)) => part.words == 1,
             _ => false,
-        };
-        let is_everyday = |part: &Part<'_>| {
-            part.asset().is_some_and(|asset| asset.doubt == Doubt::Everyday && asset.otherwise.is_none())
         };
         let is_base = |part: &Part<'_>| part.is_certain_asset() && part.asset().is_some_and(|asset| !asset.is_money());
         let says_something = |part: &Part<'_>| part.sense().is_some_and(|sense| !sense.is_filler());
@@ -337,7 +316,6 @@ impl<'p, 't> Context<'p, 't> {
             has_certain_asset: parts.iter().any(is_base),
             market_words: count(&says_something),
             unknown: count(&|part| matches!(part.what, What::Unknown)),
-            everyday: count(&is_everyday),
         }
     }
 
@@ -353,19 +331,15 @@ impl<'p, 't> Context<'p, 't> {
             _ if self.parts.len() == 1 || self.is_repeated(at) => true,
             _ if otherwise == Some(Meaning::Unsupported) => self.has_quote(at),
             Doubt::Ticker => self.unknown <= self.market_words || self.is_connected(at),
-            Doubt::UpperTicker => self.unknown <= self.market_words + 1 || self.has_quote(at) || self.is_connected(at),
-            Doubt::Spelling if is_known => self.market_words > 0 || self.is_connected(at),
-            Doubt::Spelling => self.has_evidence && self.unknown == 1,
+            Doubt::Spelling => is_known && (self.market_words > 0 || self.is_connected(at)),
             Doubt::Capitals if self.has_quote(at) || self.is_connected(at) => true,
             Doubt::Capitals if is_short => is_known && self.has_evidence,
-            Doubt::Capitals if otherwise.is_some() => !self.has_certain_asset && self.has_evidence,
             Doubt::Capitals => self.has_evidence || self.unknown <= 1,
             Doubt::Everyday if !is_known => false,
-            Doubt::Everyday if self.parts.len() == 2 && self.has_quote(at) => true,
             Doubt::Everyday if otherwise.is_some() => false,
             Doubt::Everyday if self.has_quote(at) || self.is_connected(at) => true,
             Doubt::Everyday if self.has_certain_asset => at == 0 && self.parts.len() == 2,
-            Doubt::Everyday => self.has_evidence && self.everyday == 1 && !is_short,
+            Doubt::Everyday => self.has_evidence && !is_short,
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use jiff::civil::Date;
 use tribune_core::{DocumentId, Links};
 
-use crate::id::{AnalyticsKind, Kind, MarketId};
+use crate::id::{Kind, MarketId};
 use crate::matched::MatchedOn;
 use crate::mentions::Mention;
 use crate::question::Question;
@@ -39,13 +39,8 @@ const OTHER_QUOTES: usize = 4;
 const SIBLING_COVERAGE: f32 = 0.9;
 
 /// Documents of a symbol offered beside the one asked for.
-const SIBLINGS: &[Kind] = &[
-    Kind::OrderBook,
-    Kind::Klines(DEFAULT_INTERVAL),
-    Kind::Analytics(AnalyticsKind::OrderFlow),
-    Kind::Analytics(AnalyticsKind::VolumeProfile),
-    Kind::Analytics(AnalyticsKind::Health),
-];
+const SIBLINGS: &[Kind] =
+    &[Kind::OrderBook, Kind::Klines(DEFAULT_INTERVAL), Kind::OrderFlow, Kind::VolumeProfile, Kind::Health];
 
 /// The documents that answer `query`, best first; none if it names no market of the table and does not ask for all.
 /// `today` tells past dates from future ones.

@@ -16,27 +16,21 @@ const QUOTES: &[&str] =
 /// Names are compared by letters up to this length.
 const MAX_COMPARED_CHARS: usize = 40;
 
-/// Shortest text that may be the beginning or a misspelling of a symbol.
+/// Longest text that is too short to be the misspelling of a symbol.
 const MIN_FUZZY_CHARS: usize = 5;
 
 /// The symbols of an exchange. Never changed: a new exchangeInfo makes a new one, new volumes a new ranking.
 #[derive(Debug, Clone)]
 pub struct SymbolTable {
-    listing: Arc<Listing>,
+    /// Sorted by key.
+    symbols: Arc<[Symbol]>,
+    /// Names in upper case.
+    by_key: Arc<HashMap<String, usize>>,
     /// By base and by quote, best first.
     by_base: HashMap<Arc<str>, Vec<usize>>,
     by_quote: HashMap<Arc<str>, Vec<usize>>,
     /// Where each symbol stands among all.
     places: Vec<usize>,
-}
-
-/// What does not depend on volumes.
-#[derive(Debug)]
-struct Listing {
-    /// Sorted by key.
-    symbols: Vec<Symbol>,
-    /// Names in upper case.
-    by_key: HashMap<String, usize>,
 }
 
 /// How symbols are compared in upper case, whatever their script.
@@ -46,48 +40,55 @@ fn key(text: &str) -> String {
 
 impl SymbolTable {
     /// `volumes` are of the last 24 hours in the quote asset, by symbol; what is missing ranks last.
-    pub fn new(symbols: Vec<Symbol>, volumes: &HashMap<Arc<str>, Notional>) -> Self {
-        Self::ranked(Arc::new(Listing::new(symbols)), volumes)
+    pub fn new(mut symbols: Vec<Symbol>, volumes: &HashMap<Arc<str>, Notional>) -> Self {
+        symbols.retain(|symbol| !symbol.name.trim().is_empty() && !symbol.base.is_empty());
+        symbols.sort_by_cached_key(|symbol| key(&symbol.name));
+        symbols.dedup_by_key(|symbol| key(&symbol.name));
+        let by_key = symbols.iter().map(|symbol| key(&symbol.name)).zip(0..).collect();
+        Self::ranked(symbols.into(), Arc::new(by_key), volumes)
     }
 
     /// The same symbols, ranked by newer volumes.
     #[must_use]
     pub fn reranked(&self, volumes: &HashMap<Arc<str>, Notional>) -> Self {
-        Self::ranked(Arc::clone(&self.listing), volumes)
+        Self::ranked(Arc::clone(&self.symbols), Arc::clone(&self.by_key), volumes)
     }
 
-    fn ranked(listing: Arc<Listing>, volumes: &HashMap<Arc<str>, Notional>) -> Self {
-        let mut order: Vec<usize> = (0..listing.symbols.len()).collect();
-        order.sort_by_cached_key(|at| rank(&listing.symbols[*at], volumes));
+    fn ranked(
+        symbols: Arc<[Symbol]>,
+        by_key: Arc<HashMap<String, usize>>,
+        volumes: &HashMap<Arc<str>, Notional>,
+    ) -> Self {
+        let mut order: Vec<usize> = (0..symbols.len()).collect();
+        order.sort_by_cached_key(|at| rank(&symbols[*at], volumes));
         let mut by_base: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
         let mut by_quote: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
         let mut places = vec![0; order.len()];
         for (place, at) in order.into_iter().enumerate() {
             places[at] = place;
-            let symbol = &listing.symbols[at];
+            let symbol = &symbols[at];
             by_base.entry(Arc::clone(&symbol.base)).or_default().push(at);
             by_quote.entry(Arc::clone(&symbol.quote)).or_default().push(at);
         }
-        Self { listing, by_base, by_quote, places }
+        Self { symbols, by_key, by_base, by_quote, places }
     }
 
     pub fn len(&self) -> usize {
-        self.listing.symbols.len()
+        self.symbols.len()
     }
 
     pub fn is_empty(&self) -> bool {
-        self.listing.symbols.is_empty()
+        self.symbols.is_empty()
     }
 
     /// All of them, by name.
     pub fn symbols(&self) -> &[Symbol] {
-        &self.listing.symbols
+        &self.symbols
     }
 
     /// The symbol of this name, in any case.
     pub fn lookup(&self, name: &str) -> Option<&Symbol> {
-        let at = self.listing.by_key.get(&key(name))?;
-        self.listing.symbols.get(*at)
+        self.symbols.get(*self.by_key.get(&key(name))?)
     }
 
     /// Symbols that trade this asset, best first.
@@ -102,7 +103,7 @@ impl SymbolTable {
 
     fn listed<'a>(&'a self, places: Option<&'a Vec<usize>>) -> impl ExactSizeIterator<Item = &'a Symbol> + Clone {
         let places = places.map_or(&[][..], Vec::as_slice);
-        places.iter().map(|at| &self.listing.symbols[*at])
+        places.iter().map(|at| &self.symbols[*at])
     }
 
     pub fn pair(&self, base: &str, quote: &str) -> Option<&Symbol> {
@@ -145,24 +146,17 @@ impl SymbolTable {
         moneys.into_iter().map(|(money, _)| money).collect()
     }
 
-    /// Suggestions for an unknown symbol: the same base, or a similar spelling.
+    /// Suggestions for an unknown symbol: others of its base, or of the asset with this name.
     pub fn near(&self, name: &str, most: usize) -> Vec<&Symbol> {
         let wanted = key(name);
         let named = Assets::known().named(&phrase(name)).iter().copied();
         let bases = std::iter::once(wanted.as_str()).chain(named);
-        let mut of_bases: Vec<&Symbol> = bases.flat_map(|base| self.of_base(base)).collect();
-        if of_bases.is_empty() {
-            of_bases.extend(self.of_longest_base(&wanted));
+        let mut near: Vec<&Symbol> = bases.flat_map(|base| self.of_base(base)).collect();
+        if near.is_empty() {
+            near.extend(self.of_longest_base(&wanted));
         }
-        // One edit is likelier meant than another quote of the same base.
-        let near = self.spelt_like(&wanted).into_iter().chain(of_bases);
-        let mut seen = Vec::new();
-        for symbol in near {
-            if seen.len() < most && !seen.contains(&symbol) {
-                seen.push(symbol);
-            }
-        }
-        seen
+        near.truncate(most);
+        near
     }
 
     /// Symbols of the longest base that the text begins with.
@@ -170,20 +164,6 @@ impl SymbolTable {
         let ends = text.char_indices().map(|(at, _)| at).skip(1).take(MAX_COMPARED_CHARS);
         let base = ends.map(|end| &text[..end]).filter(|base| self.has_base(base)).last();
         base.into_iter().flat_map(|base| self.of_base(base))
-    }
-
-    /// Symbols at most two edits away (one, of short texts), nearest first.
-    fn spelt_like<'t>(&'t self, wanted: &str) -> Vec<&'t Symbol> {
-        let most = match wanted.chars().take(MAX_COMPARED_CHARS + 1).count() {
-            MIN_FUZZY_CHARS..8 => 1,
-            8..=MAX_COMPARED_CHARS => 2,
-            _ => return Vec::new(),
-        };
-        let edits = |symbol: &'t Symbol| (strsim::osa_distance(&key(&symbol.name), wanted), symbol);
-        let mut near: Vec<(usize, &Symbol)> = self.symbols().iter().map(edits).collect();
-        near.retain(|(edits, _)| *edits <= most);
-        near.sort_by_key(|(edits, symbol)| (*edits, symbol.status != SymbolStatus::Trading));
-        near.into_iter().map(|(_, symbol)| symbol).collect()
     }
 
     /// Symbols whose name a text misspells by one edit in the quote: an edit in the base would be another asset.
@@ -197,32 +177,16 @@ impl SymbolTable {
 
     /// Where a symbol stands among all: by status, quote and volume.
     pub(crate) fn place(&self, symbol: &Symbol) -> usize {
-        let at = self.listing.by_key.get(&key(&symbol.name));
+        let at = self.by_key.get(&key(&symbol.name));
         at.and_then(|at| self.places.get(*at)).copied().unwrap_or(usize::MAX)
     }
 }
 
-impl Listing {
-    fn new(mut symbols: Vec<Symbol>) -> Self {
-        symbols.retain(|symbol| !symbol.name.trim().is_empty() && !symbol.base.is_empty());
-        symbols.sort_by_cached_key(|symbol| key(&symbol.name));
-        symbols.dedup_by_key(|symbol| key(&symbol.name));
-        let by_key = symbols.iter().map(|symbol| key(&symbol.name)).zip(0..).collect();
-        Self { symbols, by_key }
-    }
-}
-
-/// Trading before halted, then by what people quote prices in.
-fn preference(symbol: &Symbol) -> (usize, usize) {
+/// Trading before halted, then by what people quote prices in, then by volume.
+fn rank(symbol: &Symbol, volumes: &HashMap<Arc<str>, Notional>) -> (usize, usize, Reverse<Notional>, Arc<str>) {
     let statuses = [SymbolStatus::Trading, SymbolStatus::Halted, SymbolStatus::Break];
     let status = statuses.iter().position(|status| *status == symbol.status);
     let quote = QUOTES.iter().position(|quote| *quote == &*symbol.quote);
-    (status.unwrap_or(statuses.len()), quote.unwrap_or(QUOTES.len()))
-}
-
-type Rank = ((usize, usize), Reverse<Notional>, Arc<str>);
-
-fn rank(symbol: &Symbol, volumes: &HashMap<Arc<str>, Notional>) -> Rank {
     let volume = volumes.get(&symbol.name).copied().unwrap_or_default();
-    (preference(symbol), Reverse(volume), Arc::clone(&symbol.name))
+    (status.unwrap_or(statuses.len()), quote.unwrap_or(QUOTES.len()), Reverse(volume), Arc::clone(&symbol.name))
 }

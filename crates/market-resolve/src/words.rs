@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::IntoDeserializer as _;
 use serde::de::value::{Error as ValueError, StrDeserializer};
 
-use crate::id::{AnalyticsKind, Kind};
+use crate::id::Kind;
 use tribune_binance::model::Interval;
 
 static WORDS: &str = include_str!("words.tsv");
@@ -111,10 +111,7 @@ fn meaning(sense: &str) -> Option<Meaning> {
         Some(("past", interval)) => Some(Meaning::Past(interval.parse().ok()?)),
         Some(_) => None,
         None if sense == "klines" => Some(Meaning::Kind(Kind::Klines(DEFAULT_INTERVAL))),
-        None => {
-            let analytics = || AnalyticsKind::named(sense).map(Kind::Analytics);
-            Kind::of_scheme(sense).or_else(analytics).map(Meaning::Kind)
-        }
+        None => Kind::of_prefix(sense).map(Meaning::Kind),
     }
 }
 

@@ -73,8 +73,8 @@ struct Known {
     /// Counts attempts to load the table.
     tried: watch::Sender<u64>,
     revision: AtomicU64,
-    /// The rank of each symbol by its turnover of a day; 0 is the most traded.
-    ranks: ArcSwap<HashMap<Arc<str>, usize>>,
+    /// Every traded symbol by its turnover of a day, the most traded first.
+    ranked: ArcSwap<Vec<Arc<str>>>,
     deep: Cache<BookReading>,
 }
 
@@ -99,13 +99,6 @@ pub struct BookReading {
     pub received: Moment,
 }
 
-impl BookReading {
-    /// A book that is exact and current.
-    pub(crate) const fn live(view: Arc<BookView>, received: Moment) -> Self {
-        Self { view, received, state: BookState::Live, reason: None, origin: Origin::Stream }
-    }
-}
-
 impl Market {
     /// Sends no request before [`Market::run`].
     pub fn new(settings: Settings, clock: Arc<dyn Clock>) -> Result<Arc<Self>> {
@@ -120,7 +113,7 @@ impl Market {
             trouble: Mutex::default(),
             tried: watch::Sender::new(0),
             revision: AtomicU64::new(0),
-            ranks: ArcSwap::default(),
+            ranked: ArcSwap::default(),
             deep: Cache::default(),
         };
         Ok(Arc::new(Self { rest, feed, clock, known: Arc::new(known) }))
@@ -239,7 +232,7 @@ impl Market {
 
     /// The rank of the symbol by turnover; 0 is the most traded.
     fn rank(&self, symbol: &str) -> usize {
-        self.known.ranks.load().get(symbol).copied().unwrap_or(usize::MAX)
+        self.known.ranked.load().iter().position(|known| **known == *symbol).unwrap_or(usize::MAX)
     }
 
     /// The live book of a symbol, kept from now on if it was not; `None` if the live-book limit is reached.
@@ -255,31 +248,28 @@ impl Market {
 
     /// The same, with so many levels if a snapshot is requested.
     pub async fn book_of(&self, symbol: &Symbol, levels: u32) -> Result<BookReading> {
-        let tracked = self.watched(symbol);
-        let status = tracked.as_ref().map(|tracked| tracked.status());
-        let view = status.as_ref().and_then(|status| status.view.clone());
-        let (state, reason) = match &status {
-            Some(status) => (status.state, status.reason.clone()),
-            None => (BookState::Warming, Some(ASKED_EACH_TIME.to_owned())),
+        let Some(tracked) = self.watched(symbol) else {
+            let snapshot = self.snapshot_of(symbol, levels).await?;
+            let (state, reason) = (BookState::Warming, Some(ASKED_EACH_TIME.to_owned()));
+            return Ok(BookReading { state, reason, ..snapshot });
         };
-        if let (Some(view), Some(tracked)) = (&view, &tracked)
-            && state == BookState::Live
-        {
-            return Ok(BookReading::live(view.clone(), self.last_word(tracked)));
+        let status = tracked.status();
+        let view = status.view.clone();
+        let published = |view, state, reason| {
+            let received = self.last_word(&tracked);
+            BookReading { view, state, reason, origin: Origin::Stream, received }
+        };
+        if let Some(view) = view.clone().filter(|_| status.state == BookState::Live) {
+            return Ok(published(view, BookState::Live, None));
         }
         match (self.snapshot_of(symbol, levels).await, view) {
-            (Ok(snapshot), _) => Ok(BookReading { state, reason, ..snapshot }),
+            (Ok(snapshot), _) => Ok(BookReading { state: status.state, reason: status.reason.clone(), ..snapshot }),
             (Err(error), None) => Err(error),
             // An old book marked as stale is better than none.
             (Err(error), Some(view)) => {
-                let reason = reason.unwrap_or_else(|| "updates have stopped".to_owned());
-                Ok(BookReading {
-                    received: tracked.map_or(view.received, |tracked| self.last_word(&tracked)),
-                    view,
-                    state: BookState::Stale,
-                    reason: Some(format!("{reason}; fetching a fresh one failed: {error}")),
-                    origin: Origin::Stream,
-                })
+                let reason = status.reason.as_deref().unwrap_or("updates have stopped");
+                let reason = format!("{reason}; fetching a fresh one failed: {error}");
+                Ok(published(view, BookState::Stale, Some(reason)))
             }
         }
     }

@@ -10,7 +10,7 @@ use tribune_core::wire::{clip, object};
 use tribune_core::{
     CallContext, Cited, Document, DocumentId, Hit, Query, Result, Source, SourceFacts, SourceStatus, Tool,
 };
-use tribune_page::{Board, View};
+use tribune_page::View;
 
 use crate::citing::Citing;
 use crate::kinds::{self, Found};
@@ -28,7 +28,7 @@ pub const NAME: &str = "market";
 const SNIPPET_CHARS: usize = 200;
 
 pub struct MarketSource {
-    citing: Arc<Citing>,
+    pub(crate) citing: Arc<Citing>,
     admin_tools: Vec<Arc<dyn Tool>>,
     /// Where the exchange is, for the operator.
     pub(crate) origin: Option<String>,
@@ -56,11 +56,6 @@ impl MarketSource {
         &self.citing.market
     }
 
-    #[cfg(test)]
-    pub(crate) async fn kept(&self, document: &Document) -> Result<Option<Document>> {
-        self.citing.kept(document).await
-    }
-
     /// The id of a market document; a bare symbol means its ticker.
     fn meant(&self, id: &DocumentId) -> Result<Option<MarketId>> {
         if id.scheme() != NAME {
@@ -69,13 +64,6 @@ impl MarketSource {
         let known = self.market().known_symbols();
         let symbol = known.and_then(|table| table.lookup(id.key()).map(|symbol| symbol.name.clone()));
         Ok(symbol.map(|symbol| MarketId::new(Kind::Ticker, symbol)))
-    }
-
-    async fn cited_board(&self, document: &Document) -> Result<Option<Board>> {
-        let Some(kept) = self.citing.kept(document).await? else {
-            return Ok(None);
-        };
-        Ok(page::then(&kept))
     }
 
     /// Search results, cited together if the call cites.
@@ -117,7 +105,7 @@ fn in_brief(found: &Found, matched: &Match) -> Document {
         as_of: Some(found.as_of),
         metadata: object(json!({
             resolved: &*matched.symbol,
-            "matched_on": matched.matched_on.as_str(),
+            "matched_on": matched.matched_on,
             "alternatives": alternatives,
         })),
         passages: Vec::new(),
@@ -131,7 +119,7 @@ impl Source for MarketSource {
     }
 
     fn owns(&self, scheme: &str) -> bool {
-        scheme == NAME || MarketId::SCHEMES.contains(&scheme)
+        scheme == NAME || MarketId::owns(scheme)
     }
 
     async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>> {
@@ -169,7 +157,7 @@ impl Source for MarketSource {
 
     async fn view(&self, document: &Document, cited: Option<Timestamp>, _cx: &CallContext) -> Result<Option<View>> {
         let board = match cited {
-            Some(_) => self.cited_board(document).await?,
+            Some(_) => self.citing.kept(document).await?.and_then(|kept| page::then(&kept)),
             None => match self.meant(&document.id)? {
                 Some(id) => Some(page::now(self.market(), &self.pages, &id).await?),
                 None => None,

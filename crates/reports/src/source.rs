@@ -48,7 +48,7 @@ impl ReportsSource {
         };
         let metadata = json!({
             "resolved_symbol": report.symbol,
-            "matched_on": found.matched_on.as_str(),
+            "matched_on": found.matched_on,
             "alternatives": found.alternatives,
         });
         Ok(Hit {

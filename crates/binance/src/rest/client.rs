@@ -59,6 +59,12 @@ pub struct KlinesQuery {
     pub end: Option<Millis>,
 }
 
+impl KlinesQuery {
+    pub const fn newest(interval: Interval, limit: u32) -> Self {
+        Self { interval, limit, start: None, end: None }
+    }
+}
+
 /// The client. Clones share everything but their priority.
 #[derive(Clone)]
 pub struct Rest {

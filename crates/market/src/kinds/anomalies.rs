@@ -65,8 +65,7 @@ pub(super) async fn find(market: &Market, symbol: &Symbol) -> MarketAnomalies {
 pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
     let symbol = market.traded(symbol).await?;
     let (book, found) = futures::join!(market.book(&symbol), find(market, &symbol));
-    let kind = Kind::Analytics(AnalyticsKind::Anomalies);
-    Answer::new(kind, &symbol, Provenance::of_book(market, &book?), found)
+    Answer::new(Kind::Anomalies, &symbol, Provenance::of_book(market, &book?), found)
 }
 
 impl Figures for MarketAnomalies {
@@ -74,7 +73,7 @@ impl Figures for MarketAnomalies {
         let (name, all) = (about.name(), &self.anomalies);
         let (found, checked) = (all.found, all.checked);
         let unusual = all.checks.iter().filter(|check| check.found == Some(true));
-        let unusual: Vec<String> = unusual.map(named).collect();
+        let unusual: Vec<String> = unusual.map(word).collect();
         let outcome = match (checked, unusual.is_empty()) {
             (0, true) => format!("{name}: no anomaly check could be made yet."),
             (_, true) => format!("{name}: {checked} anomaly checks, nothing unusual found."),
@@ -94,15 +93,6 @@ impl Figures for MarketAnomalies {
 
     fn headline(&self) -> &'static str {
         "found checked"
-    }
-}
-
-/// `volume_outlier (the 1m candle from 2026-11-16T13:01:00.000Z on)`
-fn named(check: &Check) -> String {
-    let name = word(check);
-    match &check.window {
-        Some(window) => format!("{name} ({window})"),
-        None => name,
     }
 }
 

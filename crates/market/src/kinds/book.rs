@@ -76,8 +76,7 @@ pub struct Total {
 
 impl Row for Level {
     const COLUMNS: &'static [&'static str] = &["price", "quantity_base"];
-    type Cells = (Price, Quantity);
-    fn cells(&self) -> Self::Cells {
+    fn cells(&self) -> impl Serialize {
         (self.price, self.quantity)
     }
 }

@@ -41,8 +41,7 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
         bands: bands(depth).into(),
         walls: walls(market, &symbol, &book),
     };
-    let kind = Kind::Analytics(AnalyticsKind::Health);
-    Answer::new(kind, &symbol, Provenance::of_book(market, &book), figures)
+    Answer::new(Kind::Health, &symbol, Provenance::of_book(market, &book), figures)
 }
 
 /// The walls of the same book as the other figures; only live books are watched.

@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use rust_decimal::prelude::ToPrimitive as _;
-
 use super::prelude::*;
 use super::ticker;
 use tribune_analytics::depth::band;
@@ -66,37 +64,27 @@ struct VolatilityOf {
 pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
     let symbol = market.traded(symbol).await?;
     let (ticker, book, klines) = futures::join!(
-        market.rest.ticker_24h(&symbol.name),
+        ticker::read(market, &symbol),
         market.book(&symbol),
         market.newest_candles(&symbol, Interval::H1, CANDLES_ASKED),
     );
     let book = book?;
-    let (ticker, note) = match ticker {
-        Ok(ticker) => (Some((ticker.value.clone(), ticker.received)), None),
-        Err(error) => {
-            let streamed = ticker::from_streams(market, &symbol, &error);
-            let why = match streamed {
-                Some(_) => ticker::because(&error),
-                None => error.to_string(),
-            };
-            (streamed, Some(why))
-        }
+    let (reading, unknown) = match ticker {
+        Ok(reading) => (Some(reading), None),
+        Err(error) => (None, Some(error.message().to_owned())),
     };
+    let ticker = reading.as_ref().map(|reading| &reading.ticker);
+    let last_price = ticker.and_then(|ticker| ticker.last_price);
+    let never = || last_price.is_none().then(|| "it was never traded".to_owned());
     let quotes = quotes(&book.view.depth);
     let volatility =
         klines.map_err(|_| Unavailable::Unknown("the past day")).and_then(|klines| last_day(market.closed(&klines)));
-    let value = ticker.as_ref().map(|(value, _)| value);
-    let last = value.and_then(|value| value.last);
-    let unpriced = match (value, &note) {
-        (None, Some(why)) => Some(why.clone()),
-        _ => last.is_none().then(|| "it was never traded".to_owned()),
-    };
     let of_book = match &quotes {
         Ok(quotes) => quotes.reason.clone(),
         Err(reason) => Some(reason.clone()),
     };
     let reasons = [
-        ("last_price", unpriced),
+        ("last_price", unknown.clone().or_else(never)),
         ("mid", of_book.map(|reason| reason.to_string())),
         ("realised_volatility_24h_pct", volatility.as_ref().err().map(ToString::to_string)),
     ];
@@ -104,18 +92,17 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
     let reasons: BTreeMap<_, _> = reasons.filter_map(|(figure, why)| Some((figure.to_owned(), why?))).collect();
     let known = quotes.as_ref().ok();
     let volatility = volatility.as_ref().ok();
-    let traded = value.filter(|_| last.is_some());
     let figures = Comparison {
-        last_price: last,
-        price_change_pct: traded.and_then(|value| value.price_change_percent.to_f64()),
-        high_price: value.and_then(|value| value.high),
-        low_price: value.and_then(|value| value.low),
-        quote_volume: value.map(|value| value.quote_volume),
-        trades: value.and_then(ticker::counted),
-        window_start: value.map(|value| Time::from_millis(value.open_time)),
-        window_end: value.map(|value| Time::from_millis(value.close_time)),
-        ticker_age_ms: ticker.as_ref().map(|(_, received)| received.age_ms(&*market.clock)),
-        ticker_note: note,
+        last_price,
+        price_change_pct: ticker.and_then(|ticker| ticker.price_change_pct),
+        high_price: ticker.and_then(|ticker| ticker.high_price),
+        low_price: ticker.and_then(|ticker| ticker.low_price),
+        quote_volume: ticker.map(|ticker| ticker.quote_volume),
+        trades: ticker.and_then(|ticker| ticker.trades),
+        window_start: ticker.map(|ticker| ticker.window_start),
+        window_end: ticker.map(|ticker| ticker.window_end),
+        ticker_age_ms: reading.as_ref().map(|reading| reading.received.age_ms(&*market.clock)),
+        ticker_note: ticker.and_then(|ticker| ticker.note.clone()).or(unknown),
         mid: known.and_then(|quotes| quotes.mid),
         spread_bps: known.and_then(|quotes| quotes.spread_bps),
         depth_25_bps: band(&book.view.depth, BAND_BPS)

@@ -110,22 +110,15 @@ impl CostToTrade {
 impl Figures for CostToTrade {
     fn sentences(&self, about: &About) -> Vec<String> {
         let (worked, name, base, quote) = (&self.cost, about.name(), about.base(), about.quote());
-        let held = worked.filled_quote;
-        let filled = match (worked.filled, worked.complete) {
-            (true, true) => String::new(),
-            (true, false) => " The known book ends before that: the true cost may be lower.".to_owned(),
-            (false, true) => format!(" Not filled: the whole book holds only {held} {quote}."),
-            (false, false) => {
-                format!(" Not filled: the known levels hold {held} {quote}, and deeper levels are not known.")
-            }
-        };
+        let missing = worked.reason.as_ref().map(|why| format!(" {}.", capitalised(&why.to_string())));
+        let missing = missing.unwrap_or_default();
         let order = format!("{} {} of {name}", capitalised(self.verb()), self.asked(about));
         let (traded, average) = (worked.filled_base, worked.vwap);
         let (slippage, mid) = (or_unknown(worked.slippage_bps), or_unknown(worked.mid));
         let (levels, worst, cost) = (worked.levels_used, worked.worst_price, or_unknown(worked.cost_quote));
         vec![
             format!(
-                "{order}: {traded} {base} at {average} {quote} on average, {slippage} basis points from mid {mid}; {levels} levels, worst price {worst}.{filled}"
+                "{order}: {traded} {base} at {average} {quote} on average, {slippage} basis points from mid {mid}; {levels} levels, worst price {worst}.{missing}"
             ),
             format!("Cost against mid: {cost} {quote}, without fees, hidden orders and changes of the book meanwhile."),
         ]

@@ -25,22 +25,18 @@ pub struct MarketDepth {
     top_levels: Known<TopImbalance>,
     bands: Known<Vec<Band>>,
     cost_to_trade_listed: usize,
-    cost_to_trade: Table<SizedCost>,
+    cost_to_trade: Table<(Notional, Cost)>,
     #[serde(flatten)]
     levels: Levels,
 }
 
-row! {
-    /// What an order of one size costs.
-    pub struct SizedCost {
-        side: Action = "side",
-        notional_quote: Notional = "notional_quote",
-        vwap: Decimal = "vwap",
-        cost_bps: Option<f64> = "cost_bps",
-        cost_quote: Option<Decimal> = "cost_quote",
-        filled: bool = "filled",
-        complete: bool = "complete",
-        reason: Option<Unavailable> = "reason",
+/// What an order of one size costs.
+impl Row for (Notional, Cost) {
+    const COLUMNS: &'static [&'static str] =
+        &["side", "notional_quote", "vwap", "cost_bps", "cost_quote", "filled", "complete", "reason"];
+    fn cells(&self) -> impl Serialize {
+        let (size, cost) = self;
+        (cost.side, size, cost.vwap, cost.cost_bps, cost.cost_quote, cost.filled, cost.complete, &cost.reason)
     }
 }
 
@@ -65,47 +61,20 @@ pub async fn load(market: &Market, symbol: &str, depth_levels: usize) -> Result<
 }
 
 /// What trades of the default sizes would cost: a document takes no size.
-fn costs(market: &Market, symbol: &Symbol, depth: &Depth) -> Vec<SizedCost> {
+fn costs(market: &Market, symbol: &Symbol, depth: &Depth) -> Vec<(Notional, Cost)> {
     let day = market.feed.board.lookup(&symbol.name).map(|day| day.quote_volume);
     let each = |side| {
         let sizes = sizes(&symbol.quote, day).into_iter();
-        sizes.filter_map(move |size| Some(SizedCost::new(size, cost(depth, side, Size::Quote(size)).ok()?)))
+        sizes.filter_map(move |size| Some((size, cost(depth, side, Size::Quote(size)).ok()?)))
     };
     each(Action::Buy).chain(each(Action::Sell)).collect()
 }
 
-impl SizedCost {
-    fn new(size: Notional, cost: Cost) -> Self {
-        Self {
-            side: cost.side,
-            notional_quote: size,
-            vwap: cost.vwap,
-            cost_bps: cost.cost_bps,
-            cost_quote: cost.cost_quote,
-            filled: cost.filled,
-            complete: cost.complete,
-            reason: cost.reason,
-        }
-    }
-}
-
 impl Figures for MarketDepth {
     fn sentences(&self, about: &About) -> Vec<String> {
-        let quote = about.quote();
-        let bands = self.bands.value().map_or(&[][..], Vec::as_slice);
-        let near = bands.iter().find(|band| band.distance_bps == BAND_BPS).map(|band| near_mid(about, band));
-        let bands = bands.iter().map(|band| {
-            let (bids, asks) = (band.bid_notional_quote, band.ask_notional_quote);
-            let least = if band.complete { "" } else { " (at least: the book is not known that far)" };
-            format!(
-                "Within {} basis points of mid: bids {bids} {quote}, asks {asks} {quote}{least}.",
-                band.distance_bps
-            )
-        });
-        let costs = [Action::Buy, Action::Sell].into_iter();
-        let costs = costs.filter_map(|side| cost_sentence(about, &self.cost_to_trade.0, side));
-        let best = self.middle.sentence(about);
-        near.into_iter().chain([best]).chain(bands).chain(costs).collect()
+        let near = self.bands.value().and_then(|bands| bands.iter().find(|band| band.distance_bps == BAND_BPS));
+        let near = near.map(|band| near_mid(about, band));
+        near.into_iter().chain([self.middle.sentence(about)]).collect()
     }
 
     fn headline(&self) -> &'static str {
@@ -123,23 +92,4 @@ fn near_mid(about: &About, near: &Band) -> String {
     let asks = sum(near.ask_complete, near.ask_notional_quote);
     let (name, imbalance) = (about.name(), or_unknown(near.imbalance));
     format!("{name}: within {BAND_BPS} bps of mid {bids} of bids and {asks} of asks; imbalance {imbalance}.")
-}
-
-/// `Buying now costs, in basis points against mid and without fees: 1.2 for 1000 USDT, 4.5 for 10000 USDT.`
-fn cost_sentence(about: &About, costs: &[SizedCost], side: Action) -> Option<String> {
-    let verb = match side {
-        Action::Buy => "Buying",
-        Action::Sell => "Selling",
-    };
-    let quote = about.quote();
-    let own = costs.iter().filter(|cost| cost.side == side);
-    let (known, beyond): (Vec<_>, Vec<_>) = own.partition(|cost| cost.filled && cost.complete);
-    let each = known.iter().map(|cost| format!("{} for {} {quote}", or_unknown(cost.cost_bps), cost.notional_quote));
-    let each = each.reduce(|all, one| format!("{all}, {one}"))?;
-    let beyond = beyond.first().map(|cost| {
-        let size = cost.notional_quote;
-        format!(" {size} {quote} is more than the known levels hold.")
-    });
-    let beyond = beyond.unwrap_or_default();
-    Some(format!("{verb} now costs, in basis points against mid and without fees: {each}.{beyond}"))
 }

@@ -10,8 +10,6 @@ use tribune_analytics::flow::{TradeFlow, trade_flow};
 pub(crate) const FLOW_SECS: u32 = 60;
 /// What `orders_per_sec` counts, whether trades came singly or in the exchange's aggregates.
 const ORDERS_COUNTED: &str = "single trades, by their ids; one order may make several";
-/// A window that ended longer ago says when.
-const NOW_MS: u64 = 1_500;
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct OrderFlow {
@@ -58,10 +56,9 @@ fn answer(market: &Market, symbol: &Symbol, reading: &TradesReading, window_secs
         orders_per_sec_counts: ORDERS_COUNTED,
         order_flow_imbalance: Pressure::load(market, symbol, reading, window_secs),
         price_impact: Impact::load(market, symbol),
-        when: in_words(window_secs, covered, window, reading.is_cut, provenance.age_ms),
+        when: in_words(window_secs, covered, window),
     };
-    let kind = Kind::Analytics(AnalyticsKind::OrderFlow);
-    Answer::new(kind, symbol, provenance, figures)
+    Answer::new(Kind::OrderFlow, symbol, provenance, figures)
 }
 
 /// The part of the window whose trades are complete.
@@ -73,21 +70,13 @@ fn covered(reading: &TradesReading, window: Window) -> Window {
     }
 }
 
-/// `last 60 s`, with the part that is covered and its end where these differ.
-fn in_words(asked_secs: u32, covered: Window, window: Window, is_cut: bool, age_ms: u64) -> String {
-    let up_to = match age_ms {
-        NOW_MS.. => format!(" up to {}", Time::from_millis(window.end_ms)),
-        _ => String::new(),
-    };
+/// `last 60 s`, with the part that is covered where it is not all.
+fn in_words(asked_secs: u32, covered: Window, window: Window) -> String {
     if covered == window {
-        return format!("last {asked_secs} s{up_to}");
+        return format!("last {asked_secs} s");
     }
-    let why = match is_cut {
-        true => "too many trades to read them all",
-        false => "earlier trades are not known",
-    };
     let covered = covered.seconds();
-    format!("last {covered:.1} s{up_to}, of the {asked_secs} s asked for ({why})")
+    format!("last {covered:.1} s, of the {asked_secs} s asked for (earlier trades are not known)")
 }
 
 impl Figures for OrderFlow {
@@ -130,22 +119,19 @@ mod tests {
     use tribune_binance::moment::Moment;
 
     #[test]
-    fn window_names_its_coverage_and_end() {
+    fn window_names_its_coverage() {
         let reading = |complete_from| TradesReading {
             trades: Vec::new(),
             complete_from,
-            is_cut: true,
             until: 1_000_000,
             received: Moment::now(&tribune_core::SystemClock),
             origin: Origin::Rest,
         };
         let window = Window::last(300, 1_000_000);
-        let told =
-            |complete_from, age_ms| in_words(300, covered(&reading(complete_from), window), window, true, age_ms);
-        assert_eq!(told(700_001, 20), "last 300 s");
-        assert_eq!(told(0, 20), "last 300 s");
-        assert_eq!(told(700_000, 1_500), "last 300 s up to 1970-01-01T00:16:40.000Z");
+        let told = |complete_from| in_words(300, covered(&reading(complete_from), window), window);
+        assert_eq!(told(700_001), "last 300 s");
+        assert_eq!(told(0), "last 300 s");
         // From 876,544 on: 123.457 s.
-        assert_eq!(told(876_544, 20), "last 123.5 s, of the 300 s asked for (too many trades to read them all)");
+        assert_eq!(told(876_544), "last 123.5 s, of the 300 s asked for (earlier trades are not known)");
     }
 }

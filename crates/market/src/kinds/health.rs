@@ -5,7 +5,7 @@ use super::flow::FLOW_SECS;
 use super::prelude::*;
 use tribune_analytics::depth::{Band, band};
 use tribune_analytics::flow::trade_flow;
-use tribune_analytics::health::{BAND_BPS, Component, Health, HealthInputs, health};
+use tribune_analytics::health::{BAND_BPS, Health, HealthInputs, health};
 use tribune_analytics::quotes::quotes;
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -51,8 +51,7 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
         band: near.into(),
         last_update_id: book.view.last_update_id,
     };
-    let kind = Kind::Analytics(AnalyticsKind::Health);
-    Answer::new(kind, &symbol, Provenance::of_book(market, &book), figures)
+    Answer::new(Kind::Health, &symbol, Provenance::of_book(market, &book), figures)
 }
 
 impl Figures for MarketHealth {
@@ -60,29 +59,12 @@ impl Figures for MarketHealth {
         let (name, score) = (about.name(), &self.health);
         let reason = score.reason.as_ref().map(|reason| format!(": {reason}"));
         let (points, used, reason) = (or_unknown(score.score), score.weights_used, reason.unwrap_or_default());
-        let first = format!(
+        vec![format!(
             "{name}: health {points} of 100, a convention with published components and weights ({used} of the weight used){reason}."
-        );
-        let parts = score.components.iter().map(sentence);
-        std::iter::once(first).chain(parts).collect()
+        )]
     }
 
     fn headline(&self) -> &'static str {
         "score weights_used"
-    }
-}
-
-fn sentence(part: &Component) -> String {
-    let Component { name, weight, input_unit, .. } = part;
-    match part.score {
-        Some(points) => {
-            let input = or_unknown(part.input);
-            let note = part.note.as_ref().map(|note| format!(" ({note})")).unwrap_or_default();
-            format!("{name}: {points} points, from {input} {input_unit}{note}; weight {weight}.")
-        }
-        None => {
-            let reason = or_unknown(part.reason.as_ref());
-            format!("{name}: unknown ({reason}); its weight {weight} is not used.")
-        }
     }
 }

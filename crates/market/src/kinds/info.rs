@@ -1,6 +1,6 @@
 //! Trading rules of a symbol, and the exchange as a whole.
 
-use std::collections::BTreeMap;
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::prelude::*;
@@ -83,24 +83,21 @@ const MOST_QUOTES: usize = 15;
 
 pub async fn exchange(market: &Market) -> Result<Exchange> {
     let table = market.symbols().await?;
-    let traded = || {
-        let symbols = table.symbols().iter();
-        symbols.filter(|symbol| symbol.status == SymbolStatus::Trading)
+    let is_traded = |symbol: &&Symbol| symbol.status == SymbolStatus::Trading;
+    let asset = |asset: &Arc<str>| QuoteAsset {
+        asset: asset.clone(),
+        symbols: table.of_quote(asset).filter(is_traded).count(),
     };
-    let mut quotes: BTreeMap<&Arc<str>, usize> = BTreeMap::new();
-    for symbol in traded() {
-        *quotes.entry(&symbol.quote).or_default() += 1;
-    }
-    let mut quotes: Vec<(&Arc<str>, usize)> = quotes.into_iter().collect();
-    quotes.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let mut quote_assets: Vec<QuoteAsset> = table.moneys().into_iter().map(asset).collect();
+    quote_assets.sort_by_key(|asset| Reverse(asset.symbols));
+    quote_assets.truncate(MOST_QUOTES);
     let (used, budget) = market.rest.governor().used();
-    let asset = |(asset, symbols): (&Arc<str>, usize)| QuoteAsset { asset: asset.clone(), symbols };
     Ok(Exchange {
         provenance: Provenance::new(market, Origin::Rest, None, market.symbols_loaded()),
         figures: ExchangeFigures {
             symbols: table.len(),
-            symbols_traded: traded().count(),
-            quote_assets: quotes.into_iter().take(MOST_QUOTES).map(asset).collect(),
+            symbols_traded: table.symbols().iter().filter(is_traded).count(),
+            quote_assets,
             request_weight_used_this_minute: used,
             request_weight_budget_a_minute: budget,
         },

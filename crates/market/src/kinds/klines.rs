@@ -28,7 +28,7 @@ pub struct Klines {
     klines_listed: usize,
     #[serde(skip_serializing_if = "Option::is_none")]
     klines_cut: Option<String>,
-    klines: Table<Kline>,
+    klines: Table<Candle>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -48,84 +48,39 @@ struct Cover {
     end_ms: Millis,
 }
 
-row! {
-    /// One candle.
-    pub(crate) struct Kline {
-        open_time: Millis = "open_time_ms",
-        open: Price = "open",
-        high: Price = "high",
-        low: Price = "low",
-        close: Price = "close",
-        volume: Quantity = "volume_base",
-        /// How many trades, where they were counted.
-        trades: Option<u64> = "trades",
+impl Row for Candle {
+    const COLUMNS: &'static [&'static str] = &["open_time_ms", "open", "high", "low", "close", "volume_base", "trades"];
+    fn cells(&self) -> impl Serialize {
+        (self.open_time, self.open, self.high, self.low, self.close, self.volume, self.trades)
     }
 }
 
-impl From<&Candle> for Kline {
-    fn from(candle: &Candle) -> Self {
-        Self {
-            open_time: candle.open_time,
-            open: candle.open,
-            high: candle.high,
-            low: candle.low,
-            close: candle.close,
-            volume: candle.volume,
-            trades: Some(candle.trades),
-        }
-    }
-}
-
-/// Which candles are asked for.
-#[derive(Debug, Clone, Copy)]
-pub struct Range {
-    pub interval: Interval,
-    pub limit: usize,
-    pub start: Option<Millis>,
-    pub end: Option<Millis>,
-}
-
-impl Range {
-    pub const fn newest(interval: Interval, limit: usize) -> Self {
-        Self { interval, limit, start: None, end: None }
-    }
-}
-
-pub async fn load(market: &Market, symbol: &str, range: Range) -> Result<Answer> {
-    if range.start.zip(range.end).is_some_and(|(start, end)| start > end) {
+pub async fn load(market: &Market, symbol: &str, query: KlinesQuery) -> Result<Answer> {
+    if query.start.zip(query.end).is_some_and(|(start, end)| start > end) {
         return Err(Error::invalid_argument("start_time is after end_time: give the earlier one as start_time"));
     }
     let symbol = market.symbol(symbol).await?;
-    let query = KlinesQuery {
-        interval: range.interval,
-        limit: u32::try_from(range.limit).unwrap_or(1_000).clamp(1, 1_000),
-        start: range.start,
-        end: range.end,
-    };
     let klines = market.rest.klines(&symbol.name, &query).await.map_err(exchange_error)?;
     let closed = market.closed(&klines);
-    let figures = Klines::new(&klines.value, closed, range, market.exchange_now());
+    let figures = Klines::new(&klines.value, closed, query);
     let provenance = Provenance::new(market, Origin::Rest, klines.exchange_time, klines.received);
-    Answer::new(Kind::Klines(range.interval), &symbol, provenance, figures)
+    Answer::new(Kind::Klines(query.interval), &symbol, provenance, figures)
 }
 
 impl Klines {
-    fn new(candles: &[Candle], closed: &[Candle], range: Range, now: Millis) -> Self {
+    fn new(candles: &[Candle], closed: &[Candle], query: KlinesQuery) -> Self {
         // With start_time the first candles are listed, otherwise the newest.
-        let (shown, keep) = match range.start {
+        let (shown, keep) = match query.start {
             Some(_) => (&candles[..candles.len().min(MAX_SHOWN)], Keep::First),
             None => (&candles[candles.len().saturating_sub(MAX_SHOWN)..], Keep::Last),
         };
-        let table = Table::fitted(shown.iter().map(Kline::from).collect(), keep);
+        let table = Table::fitted(shown.to_vec(), keep);
         let listed = match keep {
             Keep::First => &candles[..table.0.len()],
             Keep::Last => &candles[candles.len() - table.0.len()..],
         };
         let ends = candles.first().zip(candles.last());
-        let reason = match range.start {
-            Some(start) if start > now => "start_time is in the future",
-            _ => "the exchange has no candles for these times; the symbol may not have been traded then",
-        };
+        let reason = "the exchange has no candles for these times; the symbol may not have been traded then";
         let is_closed = |last: &Candle| closed.iter().any(|candle| candle.open_time == last.open_time);
         Self {
             reason: candles.is_empty().then(|| reason.to_owned()),
@@ -139,7 +94,7 @@ impl Klines {
                 })
             }),
             klines_unlisted: Unlisted::new(candles, listed, keep),
-            interval: range.interval.as_str(),
+            interval: query.interval.as_str(),
             candles: candles.len(),
             figures_cover: ends.map(|(first, last)| Cover {
                 candles: candles.len(),
@@ -147,8 +102,8 @@ impl Klines {
                 end_ms: last.close_time,
             }),
             last_closed: listed.last().map(is_closed),
-            realised_volatility: realised(closed, range.interval).into(),
-            average_true_range: atr(closed, range.interval, ATR_PERIOD).into(),
+            realised_volatility: realised(closed, query.interval).into(),
+            average_true_range: atr(closed, query.interval, ATR_PERIOD).into(),
             standing: Standing::Exact,
             klines_listed: table.0.len(),
             klines_cut: keep.cut(table.0.len(), candles.len()),
@@ -182,23 +137,13 @@ impl Unlisted {
             ask_with_start_time: last.close_time.checked_add(1).filter(|_| keep == Keep::First),
         })
     }
-
-    fn sentence(&self) -> String {
-        let how = match (self.ask_with_start_time, self.ask_with_end_time) {
-            (Some(start), _) => format!("start_time {start}"),
-            (None, Some(end)) => format!("end_time {end}"),
-            (None, None) => "fewer at a time".to_owned(),
-        };
-        let (all, rows, end) = (self.candles, self.rows, self.listed);
-        format!("Figures cover all {all} candles; the {end} {rows} are listed. Ask with {how} for the others.")
-    }
 }
 
 impl Figures for Klines {
     fn sentences(&self, about: &About) -> Vec<String> {
         let (name, quote) = (about.name(), about.quote());
         let (count, interval) = (self.candles, &self.interval);
-        let all = match (&self.prices, &self.figures_cover) {
+        vec![match (&self.prices, &self.figures_cover) {
             (Some(prices), Some(cover)) => {
                 let (start, end) = (Time::from_millis(cover.start_ms), Time::from_millis(cover.end_ms));
                 let Prices { open_price, high_price, low_price, close_price, close_is_final } = prices;
@@ -208,9 +153,7 @@ impl Figures for Klines {
                 )
             }
             _ => format!("{name}: {}.", or_unknown(self.reason.as_ref())),
-        };
-        let unlisted = self.klines_unlisted.as_ref().map(Unlisted::sentence);
-        std::iter::once(all).chain(unlisted).collect()
+        }]
     }
 
     /// The headline says how old its prices are, which is only right if the last candle is still open.

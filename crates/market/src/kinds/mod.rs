@@ -45,10 +45,10 @@ pub(crate) use search::{Found, at_hand, found, found_all};
 pub use time::Time;
 
 use crate::market::Market;
-use klines::Range;
 use tribune_binance::model::Symbol;
+use tribune_binance::rest::KlinesQuery;
 use tribune_market_resolve::asset_name;
-use tribune_market_resolve::id::{AnalyticsKind, Kind, MarketId};
+use tribune_market_resolve::id::{Kind, MarketId};
 
 /// The figures of one kind of answer.
 pub(crate) trait Figures: Fields + fmt::Debug + Send + Sync {
@@ -78,17 +78,17 @@ fn title(kind: Kind) -> Cow<'static, str> {
         Kind::ExchangeInfo => "trading rules",
         Kind::Report => "market report",
         Kind::Markets => "all markets",
-        Kind::Analytics(AnalyticsKind::OrderFlow) => "order flow",
-        Kind::Analytics(AnalyticsKind::VolumeProfile) => "volume profile",
-        Kind::Analytics(AnalyticsKind::Anomalies) => "market anomalies",
-        Kind::Analytics(AnalyticsKind::LiquidityVacuums) => "liquidity vacuums",
-        Kind::Analytics(AnalyticsKind::Health) => "market health",
+        Kind::OrderFlow => "order flow",
+        Kind::VolumeProfile => "volume profile",
+        Kind::Anomalies => "market anomalies",
+        Kind::LiquidityVacuums => "liquidity vacuums",
+        Kind::Health => "market health",
     })
 }
 
 /// Sizes of documents; tools take them as arguments.
 const DOCUMENT_LEVELS: usize = 50;
-const DOCUMENT_CANDLES: usize = 120;
+const DOCUMENT_CANDLES: u32 = 120;
 const DOCUMENT_TRADES: usize = 100;
 const DOCUMENT_HOURS: u32 = 24;
 const DOCUMENT_DEPTH_LEVELS: usize = 20;
@@ -101,14 +101,14 @@ pub(crate) async fn load(market: &Market, id: &MarketId) -> Result<Answer> {
         Kind::OrderBook => book::load(market, symbol, DOCUMENT_LEVELS).await,
         Kind::OrderBookL1 => book::load_best(market, symbol).await,
         Kind::OrderBookL2 => depth::load(market, symbol, DOCUMENT_DEPTH_LEVELS).await,
-        Kind::Klines(interval) => klines::load(market, symbol, Range::newest(interval, DOCUMENT_CANDLES)).await,
+        Kind::Klines(interval) => klines::load(market, symbol, KlinesQuery::newest(interval, DOCUMENT_CANDLES)).await,
         Kind::Trades => trades::load(market, symbol, DOCUMENT_TRADES).await,
         Kind::ExchangeInfo => info::load(market, symbol).await,
-        Kind::Analytics(AnalyticsKind::OrderFlow) => flow::load(market, symbol, flow::FLOW_SECS).await,
-        Kind::Analytics(AnalyticsKind::VolumeProfile) => profile::load(market, symbol, DOCUMENT_HOURS, None).await,
-        Kind::Analytics(AnalyticsKind::LiquidityVacuums) => vacuums::load(market, symbol, DOCUMENT_HOURS).await,
-        Kind::Analytics(AnalyticsKind::Anomalies) => anomalies::load(market, symbol).await,
-        Kind::Analytics(AnalyticsKind::Health) => health::load(market, symbol).await,
+        Kind::OrderFlow => flow::load(market, symbol, flow::FLOW_SECS).await,
+        Kind::VolumeProfile => profile::load(market, symbol, DOCUMENT_HOURS, None).await,
+        Kind::LiquidityVacuums => vacuums::load(market, symbol, DOCUMENT_HOURS).await,
+        Kind::Anomalies => anomalies::load(market, symbol).await,
+        Kind::Health => health::load(market, symbol).await,
         Kind::Markets => ranking::load(market, symbol).await,
         Kind::Report => Err(Error::not_found("reports are a source of their own")),
     }

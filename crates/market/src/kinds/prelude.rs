@@ -12,8 +12,8 @@ pub(super) use tribune_page::text::capitalised;
 
 pub(super) use super::answer::{About, Answer, Provenance};
 pub(super) use super::known::{Known, or_unknown};
-pub(super) use super::table::{Keep, Row, Table, row};
+pub(super) use super::table::{Keep, Row, Table};
 pub(super) use super::time::Time;
 pub(super) use super::{Figures, change_word, no_figures, pair_name, short};
 pub(super) use crate::market::{BookReading, Market, NOT_KEPT, Origin, TradesReading};
-pub(super) use tribune_market_resolve::id::{AnalyticsKind, Kind};
+pub(super) use tribune_market_resolve::id::Kind;

@@ -25,8 +25,7 @@ pub struct Profile {
 
 impl Row for ProfileRow {
     const COLUMNS: &'static [&'static str] = &["price_from", "volume_base", "share"];
-    type Cells = (Price, Quantity, Option<f64>);
-    fn cells(&self) -> Self::Cells {
+    fn cells(&self) -> impl Serialize {
         (self.low, self.volume_base, self.share)
     }
 }
@@ -107,8 +106,7 @@ pub async fn load(market: &Market, symbol: &str, hours: u32, tick_size: Option<P
         volume_by_row: rows,
         profile,
     };
-    let kind = Kind::Analytics(AnalyticsKind::VolumeProfile);
-    Answer::new(kind, &symbol, past.provenance(market), figures)
+    Answer::new(Kind::VolumeProfile, &symbol, past.provenance(market), figures)
 }
 
 impl Figures for Profile {
@@ -119,7 +117,7 @@ impl Figures for Profile {
     fn sentences(&self, about: &About) -> Vec<String> {
         let (name, quote, hours) = (about.name(), about.quote(), self.hours);
         let VolumeProfile { poc, poc_low, poc_high, vah, val, .. } = &self.profile;
-        let share = or_unknown(self.profile.value_area_share.map(percent));
+        let share = or_unknown(self.profile.value_area_share.map(|share| (share * 1_000.0).round() / 10.0));
         let vwap = or_unknown(self.profile.vwap);
         let mut sentences = vec![
             format!("{name}, last {hours} h: point of control {poc} {quote} ({poc_low} to {poc_high})."),
@@ -132,10 +130,6 @@ impl Figures for Profile {
     fn headline(&self) -> &'static str {
         "poc vah val value_area_share vwap total_volume_base"
     }
-}
-
-fn percent(share: f64) -> f64 {
-    (share * 1_000.0).round() / 10.0
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ mod days;
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
-use std::sync::Arc;
 
 use super::prelude::*;
 use days::{Days, quote_asset};
@@ -13,9 +12,8 @@ use tribune_market_resolve::id::MarketId;
 
 /// Streams that are silent for this long have failed.
 pub(crate) const SILENT_MS: u64 = 5_000;
-/// Markets that a document lists in each order, and that its sentences name.
+/// Markets that a document lists in each order.
 const LISTED: usize = 15;
-const NAMED: usize = 3;
 
 /// The markets of one quote asset together.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -51,7 +49,7 @@ pub struct Markets<Lists> {
 pub struct TopMarkets {
     sort_by: &'static str,
     markets_listed: usize,
-    markets: Table<RankedMarket>,
+    markets: Table<Place>,
 }
 
 /// The first markets in every order.
@@ -61,34 +59,18 @@ struct AllMarkets {
     gainers_listed: usize,
     losers_listed: usize,
     widest_range_listed: usize,
-    most_traded: Table<RankedMarket>,
-    gainers: Table<RankedMarket>,
-    losers: Table<RankedMarket>,
-    widest_range: Table<RankedMarket>,
+    most_traded: Table<Place>,
+    gainers: Table<Place>,
+    losers: Table<Place>,
+    widest_range: Table<Place>,
 }
 
-row! {
-    /// One market among the others.
-    struct RankedMarket {
-        symbol: Arc<str> = "symbol",
-        last_price: Price = "last_price",
-        price_change_pct: Option<f64> = "price_change_pct",
-        range_pct: Option<f64> = "range_pct",
-        quote_volume: Notional = "quote_volume",
-        volume_share_pct: Option<f64> = "volume_share_pct",
-    }
-}
-
-impl From<&Place> for RankedMarket {
-    fn from(place: &Place) -> Self {
-        Self {
-            symbol: place.symbol.clone(),
-            last_price: place.last,
-            price_change_pct: place.change.and_then(percent),
-            range_pct: place.range.and_then(percent),
-            quote_volume: place.quote_volume,
-            volume_share_pct: place.share.and_then(percent),
-        }
+impl Row for Place {
+    const COLUMNS: &'static [&'static str] =
+        &["symbol", "last_price", "price_change_pct", "range_pct", "quote_volume", "volume_share_pct"];
+    fn cells(&self) -> impl Serialize {
+        let [change, range, share] = [self.change, self.range, self.share].map(|part| part.and_then(percent));
+        (&self.symbol, self.last, change, range, self.quote_volume, share)
     }
 }
 
@@ -125,8 +107,8 @@ pub async fn load_top(market: &Market, money: Option<&str>, order: Order, most: 
     })
 }
 
-fn first(ranking: &Ranking, order: Order, most: usize) -> Vec<RankedMarket> {
-    ranking.first(order, most).into_iter().map(RankedMarket::from).collect()
+fn first(ranking: &Ranking, order: Order, most: usize) -> Vec<Place> {
+    ranking.first(order, most).into_iter().cloned().collect()
 }
 
 impl Summary {
@@ -134,19 +116,12 @@ impl Summary {
         let uncounted = ranking.quote_volume.is_none();
         let (rose, fell) = (ranking.count(Ordering::Greater), ranking.count(Ordering::Less));
         let (count, share) = (ranking.places.len(), ranking.share_of_first(10));
-        let (traded, first_ten) = (or_unknown(ranking.quote_volume), or_unknown(share));
-        let most = named(ranking, Order::Volume, |market| market.volume_share_pct);
-        let gains = named(ranking, Order::Gain, |market| market.price_change_pct);
-        let losses = named(ranking, Order::Loss, |market| market.price_change_pct);
-        let widest = named(ranking, Order::Range, |market| market.range_pct);
-        let [top, gain, loss] = [&most, &gains, &losses].map(|all| all.split(',').next().unwrap_or_default());
-        let about_all = [
-            format!(
-                "{count} {money} markets over {covers}: {rose} rose, {fell} fell; most volume {top}; largest gain {gain}, largest loss {loss}."
-            ),
-            format!("{traded} {money} traded; the first ten have {first_ten}% of it. Most of the volume: {most}."),
-            format!("Largest gains: {gains}. Largest losses: {losses}. Widest range: {widest}."),
-        ];
+        let most = leader(ranking, Order::Volume, |market| market.share);
+        let gain = leader(ranking, Order::Gain, |market| market.change);
+        let loss = leader(ranking, Order::Loss, |market| market.change);
+        let all = format!(
+            "{count} {money} markets over {covers}: {rose} rose, {fell} fell; most volume {most}; largest gain {gain}, largest loss {loss}."
+        );
         let is_stale = stale.as_ref().map(|stale| format!("{stale}."));
         Self {
             note: stale,
@@ -159,7 +134,7 @@ impl Summary {
             window: format!("{covers}, of each market as it was last traded"),
             reason: uncounted.then(|| "the sum is more than can be counted".to_owned()),
             standing: Standing::Exact,
-            sentences: is_stale.into_iter().chain(about_all).collect(),
+            sentences: is_stale.into_iter().chain([all]).collect(),
         }
     }
 }
@@ -182,13 +157,13 @@ impl AllMarkets {
     }
 }
 
-/// `BTCUSDT 45.2%, ETHUSDT 20.1%`
-fn named(ranking: &Ranking, order: Order, figure: impl Fn(&RankedMarket) -> Option<f64>) -> String {
-    let named = first(ranking, order, NAMED).into_iter().map(|market| {
-        let share = or_unknown(figure(&market).map(|share| format!("{share:.2}")));
-        format!("{} {share}%", market.symbol)
-    });
-    named.reduce(|all, one| format!("{all}, {one}")).unwrap_or_else(|| "none".to_owned())
+/// `BTCUSDT 45.20%`
+fn leader(ranking: &Ranking, order: Order, figure: impl Fn(&Place) -> Option<Decimal>) -> String {
+    let Some(market) = ranking.first(order, 1).into_iter().next() else {
+        return "none".to_owned();
+    };
+    let share = figure(market).and_then(percent).map(|share| format!("{share:.2}"));
+    format!("{} {}%", market.symbol, or_unknown(share))
 }
 
 impl<Lists: Serialize + Debug + Send + Sync> Figures for Markets<Lists> {

@@ -9,7 +9,7 @@ use crate::market::Market;
 use ranking::SILENT_MS;
 use tribune_binance::model::{Symbol, SymbolStatus};
 use tribune_binance::moment::written;
-use tribune_market_resolve::id::{AnalyticsKind, Kind, MarketId};
+use tribune_market_resolve::id::{Kind, MarketId};
 
 /// A search result, and the answer that its page shows.
 pub(crate) struct Found {
@@ -91,7 +91,7 @@ pub(crate) fn at_hand(market: &Market, id: &MarketId, least_trades: usize) -> Op
         }
         Kind::ExchangeInfo => info::answer(market, symbol).ok(),
         Kind::Trades => trades::at_hand(market, symbol, least_trades),
-        Kind::Analytics(AnalyticsKind::OrderFlow) => flow::at_hand(market, symbol),
+        Kind::OrderFlow => flow::at_hand(market, symbol),
         _ => None,
     }
 }

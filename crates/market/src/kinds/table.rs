@@ -12,27 +12,8 @@ const MAX_TABLE_BYTES: usize = 72_000;
 pub trait Row {
     const COLUMNS: &'static [&'static str];
     /// A tuple with one element a column.
-    type Cells: Serialize;
-    fn cells(&self) -> Self::Cells;
+    fn cells(&self) -> impl Serialize;
 }
-
-/// Defines a struct that is written as one row, each field under the name of its column.
-macro_rules! row {
-    ($(#[$meta:meta])* $vis:vis struct $name:ident { $($(#[$doc:meta])* $field:ident: $type:ty = $column:literal),* $(,)? }) => {
-        $(#[$meta])*
-        #[derive(Debug, Clone, PartialEq)]
-        $vis struct $name { $($(#[$doc])* pub(crate) $field: $type),* }
-
-        impl $crate::kinds::table::Row for $name {
-            const COLUMNS: &'static [&'static str] = &[$($column),*];
-            type Cells = ($($type,)*);
-            fn cells(&self) -> Self::Cells {
-                ($(self.$field.clone(),)*)
-            }
-        }
-    };
-}
-pub(crate) use row;
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Table<R>(pub Vec<R>);
@@ -132,10 +113,9 @@ mod tests {
 
     impl Row for Sample {
         const COLUMNS: &'static [&'static str] = &["a", "b", "c", "d"];
-        type Cells = (u64, String, Option<String>, String);
-        fn cells(&self) -> Self::Cells {
+        fn cells(&self) -> impl Serialize {
             let price = "64033.37000000".to_owned();
-            (1_700_000_000_000 + self.0, price, None, "0.5".to_owned())
+            (1_700_000_000_000 + self.0, price, None::<String>, "0.5".to_owned())
         }
     }
 

@@ -23,23 +23,23 @@ pub struct Ticker {
     /// Absent if best prices are unknown: null would mean an empty side.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     best: Option<Best>,
-    last_price: Option<Price>,
+    pub(super) last_price: Option<Price>,
     #[schemars(with = "Option<String>")]
     price_change: Option<Decimal>,
-    price_change_pct: Option<f64>,
+    pub(super) price_change_pct: Option<f64>,
     open_price: Option<Price>,
-    high_price: Option<Price>,
-    low_price: Option<Price>,
+    pub(super) high_price: Option<Price>,
+    pub(super) low_price: Option<Price>,
     weighted_average_price: Option<Price>,
     volume_base: Quantity,
-    quote_volume: Notional,
-    trades: Option<u64>,
-    window_start: Time,
-    window_end: Time,
+    pub(super) quote_volume: Notional,
+    pub(super) trades: Option<u64>,
+    pub(super) window_start: Time,
+    pub(super) window_end: Time,
     standing: Standing,
     /// Why it comes from the streams.
     #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<String>,
+    pub(super) note: Option<String>,
 }
 
 /// Null means an empty side; without the fields, the best prices are unknown.
@@ -50,11 +50,36 @@ struct Best {
     spread_bps: Option<f64>,
 }
 
+/// A ticker, and where and when it came from.
+pub(super) struct Reading {
+    pub(super) ticker: Ticker,
+    pub(super) received: Moment,
+    origin: Origin,
+    close_time: Millis,
+}
+
+impl Reading {
+    fn new(ticker: &rest::Ticker, received: Moment, origin: Origin, note: Option<String>) -> Self {
+        let close_time = ticker.close_time;
+        Self { ticker: Ticker { note, ..Ticker::from(ticker) }, received, origin, close_time }
+    }
+
+    fn answer(self, market: &Market, symbol: &Symbol) -> Result<Answer> {
+        let provenance = Provenance::new(market, self.origin, Some(self.close_time), self.received);
+        Answer::new(Kind::Ticker, symbol, provenance, self.ticker)
+    }
+}
+
 pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
     let symbol = market.traded(symbol).await?;
+    read(market, &symbol).await?.answer(market, &symbol)
+}
+
+/// The exchange's answer, or else the figures of the streams with a note.
+pub(super) async fn read(market: &Market, symbol: &Symbol) -> Result<Reading> {
     match market.rest.ticker_24h(&symbol.name).await {
-        Ok(ticker) => answer(market, &symbol, &ticker.value, ticker.received, Origin::Rest, None),
-        Err(error) => streamed(market, &symbol, error),
+        Ok(ticker) => Ok(Reading::new(&ticker.value, ticker.received, Origin::Rest, None)),
+        Err(error) => streamed(market, symbol, error),
     }
 }
 
@@ -70,42 +95,38 @@ pub async fn load_several(market: &Market, names: &[String]) -> Vec<Result<Answe
         Ok(all) => {
             let own = all.value.iter().find(|ticker| ticker.symbol == symbol.name);
             let own = own.ok_or_else(|| Error::unavailable(format!("the exchange left {} out", symbol.name)))?;
-            answer(market, &symbol, own, all.received, Origin::Rest, None)
+            Reading::new(own, all.received, Origin::Rest, None).answer(market, &symbol)
         }
-        Err(error) => streamed(market, &symbol, error.clone()),
+        Err(error) => streamed(market, &symbol, error.clone())?.answer(market, &symbol),
     };
     symbols.into_iter().map(|symbol| symbol.and_then(each)).collect()
 }
 
-fn streamed(market: &Market, symbol: &Symbol, error: RestError) -> Result<Answer> {
-    match from_streams(market, symbol, &error) {
-        Some((day, received)) => answer(market, symbol, &day, received, Origin::Stream, Some(because(&error))),
-        None => Err(exchange_error(error)),
+/// The figures of the streams, if the request failed for now: during a pause the exchange still sends them.
+fn streamed(market: &Market, symbol: &Symbol, error: RestError) -> Result<Reading> {
+    let is_current = |received: &Moment| {
+        market.feed.health.trouble().is_none() && received.age_ms(&*market.clock) <= MAX_STREAMED_AGE_MS
+    };
+    match last_day(market, symbol) {
+        Some((day, received)) if is_passing(&error) && is_current(&received) => {
+            let note = format!("from the exchange's streams, because the request failed: {error}");
+            Ok(Reading::new(&day, received, Origin::Stream, Some(note)))
+        }
+        _ => Err(exchange_error(error)),
     }
 }
 
-pub(super) fn because(error: &RestError) -> String {
-    format!("from the exchange's streams, because the request failed: {error}")
-}
-
-/// The figures of the streams, if the request failed for now: during a pause the exchange still sends them.
-pub(super) fn from_streams(market: &Market, symbol: &Symbol, error: &RestError) -> Option<(rest::Ticker, Moment)> {
-    let (day, received) = last_day(market, symbol)?;
-    let is_current = market.feed.health.trouble().is_none() && received.age_ms(&*market.clock) <= MAX_STREAMED_AGE_MS;
-    let is_passing = error.kind() == ErrorKind::Unavailable && !is_wrong_answer(error);
-    (is_passing && is_current).then_some((day, received))
-}
-
-/// A wrong answer is shown as the error that it is.
-const fn is_wrong_answer(error: &RestError) -> bool {
+/// A wrong answer does not pass: it is shown as the error that it is.
+fn is_passing(error: &RestError) -> bool {
     use RestError::{BrokenOff, NotRecorded, Shape, Status};
-    matches!(error, BrokenOff | NotRecorded(_) | Shape { .. } | Status { .. })
+    let is_wrong_answer = matches!(error, BrokenOff | NotRecorded(_) | Shape { .. } | Status { .. });
+    error.kind() == ErrorKind::Unavailable && !is_wrong_answer
 }
 
 /// Price and 24-hour figures from the streams, however old.
 pub(crate) fn at_hand(market: &Market, symbol: &Symbol) -> Option<Answer> {
     let (day, received) = last_day(market, symbol)?;
-    answer(market, symbol, &day, received, Origin::Stream, None).ok()
+    Reading::new(&day, received, Origin::Stream, None).answer(market, symbol).ok()
 }
 
 fn last_day(market: &Market, symbol: &Symbol) -> Option<(rest::Ticker, Moment)> {
@@ -134,18 +155,6 @@ fn last_day(market: &Market, symbol: &Symbol) -> Option<(rest::Ticker, Moment)> 
         ask_qty: ask.map(|best| best.map_or(Quantity::ZERO, |level| level.quantity)),
     };
     Some((ticker, day.received))
-}
-
-fn answer(
-    market: &Market,
-    symbol: &Symbol,
-    ticker: &rest::Ticker,
-    received: Moment,
-    origin: Origin,
-    note: Option<String>,
-) -> Result<Answer> {
-    let provenance = Provenance::new(market, origin, Some(ticker.close_time), received);
-    Answer::new(Kind::Ticker, symbol, provenance, Ticker { note, ..Ticker::from(ticker) })
 }
 
 impl From<&rest::Ticker> for Ticker {
@@ -182,7 +191,7 @@ impl From<&rest::Ticker> for Ticker {
 }
 
 /// How many trades there were. Zero trades with volume means that they were not counted.
-pub(super) fn counted(ticker: &rest::Ticker) -> Option<u64> {
+fn counted(ticker: &rest::Ticker) -> Option<u64> {
     Some(ticker.trades).filter(|trades| *trades > 0 || ticker.volume.is_zero())
 }
 

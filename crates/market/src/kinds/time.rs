@@ -9,7 +9,7 @@ use tribune_binance::model::Millis;
 use tribune_binance::moment::written;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(into = "String", from = "Timestamp")]
+#[serde(into = "String")]
 #[schemars(with = "String")]
 pub struct Time(pub Timestamp);
 
@@ -34,11 +34,5 @@ impl fmt::Display for Time {
 impl From<Time> for String {
     fn from(time: Time) -> Self {
         written(time.0)
-    }
-}
-
-impl From<Timestamp> for Time {
-    fn from(time: Timestamp) -> Self {
-        Self(time)
     }
 }

@@ -31,8 +31,7 @@ struct List {
 
 impl Row for Trade {
     const COLUMNS: &'static [&'static str] = &["time_ms", "price", "quantity_base", "aggressor", "id"];
-    type Cells = (Millis, Price, Quantity, Aggressor, u64);
-    fn cells(&self) -> Self::Cells {
+    fn cells(&self) -> impl Serialize {
         (self.time, self.price, self.quantity, self.aggressor, self.last_id)
     }
 }

@@ -3,10 +3,7 @@
 use super::prelude::*;
 use super::profile::{Past, width};
 use tribune_analytics::profile::Histogram;
-use tribune_analytics::vacuums::{Vacuum, Vacuums, vacuums};
-
-/// Ranges that the sentences name.
-const NAMED: usize = 5;
+use tribune_analytics::vacuums::{Vacuums, vacuums};
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LiquidityVacuums {
@@ -36,8 +33,7 @@ pub async fn load(market: &Market, symbol: &str, hours: u32) -> Result<Answer> {
         coverage_note: past.shortfall(found.covered.coverage),
         found,
     };
-    let kind = Kind::Analytics(AnalyticsKind::LiquidityVacuums);
-    Answer::new(kind, &symbol, past.provenance(market), figures)
+    Answer::new(Kind::LiquidityVacuums, &symbol, past.provenance(market), figures)
 }
 
 impl Figures for LiquidityVacuums {
@@ -46,17 +42,13 @@ impl Figures for LiquidityVacuums {
     }
 
     fn sentences(&self, about: &About) -> Vec<String> {
-        let (name, base, quote, hours) = (about.name(), about.base(), about.quote(), self.hours);
+        let (name, hours) = (about.name(), self.hours);
         let found = match self.found.vacuums.len() {
             0 => "no price range with little volume".to_owned(),
             count => format!("{count} price ranges with little volume"),
         };
-        let each = self.found.vacuums.iter().take(NAMED).map(|vacuum| {
-            let Vacuum { from, to, volume_base, .. } = vacuum;
-            format!("{from} to {to} {quote}: {volume_base} {base} traded.")
-        });
         let first = format!("{name}, last {hours} h: {found}.");
         let note = self.coverage_note.as_ref().map(|why| format!("This is {why}."));
-        std::iter::once(first).chain(each).chain(note).collect()
+        std::iter::once(first).chain(note).collect()
     }
 }

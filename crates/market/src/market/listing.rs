@@ -1,6 +1,6 @@
 //! Loads and refreshes the exchange's symbols, its clock, and the symbols that are always tracked.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,7 +30,6 @@ const LEARN_DOUBTFUL_CLOCK: Duration = Duration::from_secs(2);
 /// All tickers at once weigh 80, so while streams are silent they are requested at most this often.
 const KEEP_DAYS_MS: u64 = 10_000;
 const MAX_RETRY: Duration = Duration::from_secs(60);
-const NO_TICKERS: &str = "no tickers of all symbols yet";
 
 /// When the 24-hour figures of all symbols were loaded. Only rankings and snippets need them.
 type DaysLoaded = std::result::Result<Moment, RestError>;
@@ -62,26 +61,19 @@ impl Market {
         }
         let listed = info.value.symbols.iter().map(|symbol| symbol.name.clone());
         self.feed.board.list(listed.collect());
-        let table = SymbolTable::new(info.value.symbols.clone(), &self.feed.board.quote_volumes());
+        let table = Arc::new(SymbolTable::new(info.value.symbols.clone(), &self.feed.board.quote_volumes()));
         let refused = info.value.refused.iter();
         let unreadable = refused.map(|(symbol, why)| (symbol.to_uppercase(), why.clone()));
         self.known.unreadable.store(Arc::new(unreadable.collect()));
-        self.take(table);
-        *self.known.loaded.lock() = info.received;
-        *self.known.trouble.lock() = None;
-        self.rank_all();
-        Ok(days)
-    }
-
-    /// Replaces the table; the revision grows if the exchange's symbols have changed.
-    fn take(&self, table: SymbolTable) {
-        let count = table.len();
-        let table = Arc::new(table);
         let before = self.known.table.swap(Some(table.clone()));
         if before.is_none_or(|before| before.symbols() != table.symbols()) {
             self.known.revision.fetch_add(1, Ordering::Relaxed);
-            tracing::info!(symbols = count, "the exchange's symbols are loaded");
+            tracing::info!(symbols = table.len(), "the exchange's symbols are loaded");
         }
+        *self.known.loaded.lock() = info.received;
+        *self.known.trouble.lock() = None;
+        self.rank_all(&table);
+        Ok(days)
     }
 
     /// Makes sure that the last day of every symbol is at most ten seconds old; returns when it was loaded.
@@ -104,19 +96,14 @@ impl Market {
     /// Ranks the symbols by their known volumes.
     fn rerank(&self) {
         if let Some(table) = self.known.table.load_full() {
-            let table = table.reranked(&self.feed.board.quote_volumes());
-            self.known.table.store(Some(Arc::new(table)));
-            self.rank_all();
+            let table = Arc::new(table.reranked(&self.feed.board.quote_volumes()));
+            self.rank_all(&table);
+            self.known.table.store(Some(table));
         }
     }
 
-    fn rank_all(&self) {
-        let Some(table) = self.known.table.load_full() else {
-            return;
-        };
-        let ranked = by_worth(&table, &self.feed.board).into_iter().enumerate();
-        let ranks: HashMap<Arc<str>, usize> = ranked.map(|(rank, symbol)| (symbol, rank)).collect();
-        self.known.ranks.store(Arc::new(ranks));
+    fn rank_all(&self, table: &SymbolTable) {
+        self.known.ranked.store(Arc::new(by_worth(table, &self.feed.board)));
         for book in self.feed.books() {
             // It may have been tracked before the list of symbols was loaded.
             book.set_rank(self.rank(&book.symbol));
@@ -131,13 +118,11 @@ impl Market {
         let Some(table) = self.known.table.load_full() else {
             return;
         };
-        let ranks = self.known.ranks.load_full();
-        let mut by_rank: Vec<(&Arc<str>, &usize)> = ranks.iter().collect();
-        by_rank.sort_by_key(|(_, rank)| **rank);
+        let ranked = self.known.ranked.load_full();
         let is_traded = |symbol: &&Symbol| symbol.status == SymbolStatus::Trading;
         let traded = |name: &str| table.lookup(name).filter(is_traded);
         let named = self.known.settings.symbols.iter().map(String::as_str);
-        let top = by_rank.iter().map(|(symbol, _)| &***symbol);
+        let top = ranked.iter().map(|symbol| &**symbol);
         let mut wanted: HashSet<Arc<str>> = HashSet::new();
         for name in named.chain(top.take(self.known.settings.track_top)) {
             match traded(name) {
@@ -158,31 +143,25 @@ impl Market {
 }
 
 pub(super) async fn keep_symbols(market: &Market, stop: CancellationToken) {
-    let (mut symbols, mut tickers) = (Retry::default(), Retry::default());
+    let mut retry = Retry::default();
     let (mut loaded, mut learned, mut ranked) = (None, None, None);
     loop {
         let now = market.clock.monotonic();
         let is_due = |last: Option<Instant>, every| last.is_none_or(|last| now.duration_since(last) >= every);
         let mut is_new = false;
-        if is_due(loaded, RELOAD_SYMBOLS) && symbols.is_due(now) {
+        if is_due(loaded, RELOAD_SYMBOLS) && retry.is_due(now) {
             let outcome = market.load().await;
-            let failure = format!("the symbols of {} could not be loaded", market.rest.host());
-            symbols.note(&outcome, now, &failure);
+            is_new = outcome.is_ok();
             match outcome {
-                Ok(days) => {
-                    (loaded, ranked, is_new) = (Some(now), Some(now), true);
-                    tickers.note(&days, now, NO_TICKERS);
+                // Without the tickers everything is loaded again; meanwhile the symbols are there.
+                Ok(Err(error)) => retry.note("the tickers", market, &error, now),
+                Ok(Ok(_)) => (loaded, ranked, retry) = (Some(now), Some(now), Retry::default()),
+                Err(error) => {
+                    retry.note("the symbols", market, &error, now);
+                    *market.known.trouble.lock() = Some(error);
                 }
-                Err(error) => *market.known.trouble.lock() = Some(error),
             }
             market.known.tried.send_modify(|tried| *tried += 1);
-        } else if loaded.is_some() && tickers.failures > 0 && tickers.is_due(now) {
-            let days = market.ask_for_days().await;
-            tickers.note(&days, now, NO_TICKERS);
-            is_new = days.is_ok();
-            if is_new {
-                market.rerank();
-            }
         } else if is_due(ranked, RERANK) {
             ranked = Some(now);
             market.rerank();
@@ -197,8 +176,7 @@ pub(super) async fn keep_symbols(market: &Market, stop: CancellationToken) {
             // Books are opened by the exchange's clock, so that comes first.
             market.pin();
         }
-        let next = [symbols.at, tickers.at].into_iter().flatten().min();
-        let pause = next.map_or(LOOK_AT_CLOCK, |at| at.saturating_duration_since(now).min(LOOK_AT_CLOCK));
+        let pause = retry.at.map_or(LOOK_AT_CLOCK, |at| at.saturating_duration_since(now).min(LOOK_AT_CLOCK));
         tokio::select! {
             () = stop.cancelled() => return,
             () = tokio::time::sleep(pause.max(Duration::from_millis(100))) => {}
@@ -219,13 +197,9 @@ impl Retry {
     }
 
     /// Logs only the first of several failures in a row.
-    fn note<T>(&mut self, outcome: &std::result::Result<T, impl Display>, now: Instant, failure: &str) {
-        let Err(error) = outcome else {
-            *self = Self::default();
-            return;
-        };
+    fn note(&mut self, what: &str, market: &Market, error: &impl Display, now: Instant) {
         if self.failures == 0 {
-            tracing::warn!(%error, "{failure}; trying again");
+            tracing::warn!(%error, "{what} of {} could not be loaded; trying again", market.rest.host());
         }
         let wait = Duration::from_millis(500) * 2u32.pow(self.failures.min(10));
         self.at = Some(now + wait.min(MAX_RETRY));

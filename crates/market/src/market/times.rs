@@ -25,8 +25,7 @@ impl Market {
 
     /// The newest candles; the last may still be open.
     pub(crate) async fn newest_candles(&self, symbol: &Symbol, interval: Interval, limit: u32) -> Shared<Vec<Candle>> {
-        let query = KlinesQuery { interval, limit, start: None, end: None };
-        self.rest.klines(&symbol.name, &query).await
+        self.rest.klines(&symbol.name, &KlinesQuery::newest(interval, limit)).await
     }
 
     /// The candles that were closed when they were requested: the last one may have closed since, with other figures.

@@ -22,8 +22,6 @@ pub struct TradesReading {
     pub trades: Vec<Trade>,
     /// Every trade from then until the window's end is here.
     pub complete_from: Millis,
-    /// Earlier trades exist but were not fetched.
-    pub is_cut: bool,
     /// The end of the window by the exchange's clock.
     pub until: Millis,
     pub received: Moment,
@@ -54,7 +52,6 @@ impl Market {
         Some(TradesReading {
             trades: recent.trades().filter(|trade| trade.time <= until).copied().collect(),
             complete_from: complete.max(from),
-            is_cut: false,
             until,
             received,
             origin: Origin::Stream,
@@ -65,9 +62,9 @@ impl Market {
         let fetch = |from_id, limit| self.rest.agg_trades(&symbol.name, limit, from_id);
         let newest = fetch(None, TRADE_PAGE).await.map_err(exchange_error)?;
         let (received, until) = (newest.received, self.exchange_time_of(&newest.sent));
-        let Back { mut trades, complete_from, is_cut } = back_to(until - at_least_rate(length), newest, fetch).await?;
+        let (mut trades, complete_from) = back_to(until - at_least_rate(length), newest, fetch).await?;
         trades.retain(|trade| trade.time <= until);
-        Ok(TradesReading { trades, complete_from, is_cut, until, received, origin: Origin::Rest })
+        Ok(TradesReading { trades, complete_from, until, received, origin: Origin::Rest })
     }
 }
 
@@ -76,20 +73,13 @@ fn at_least_rate(length: Millis) -> Millis {
     length.max(Millis::from(RATE_SECS) * 1_000)
 }
 
-/// Trades, oldest first, since when they are complete, and whether earlier ones were not fetched.
-struct Back {
-    trades: Vec<Trade>,
-    complete_from: Millis,
-    is_cut: bool,
-}
-
-/// The newest page and those before it, back to a time or to the page limit; then only the end of the window is known.
-/// Requests contain no time, so that callers of the same moment share them.
+/// The trades of the newest page and those before it, oldest first, back to a time or to the page limit, and since when
+/// they are complete. Requests contain no time, so that callers of the same moment share them.
 async fn back_to<F>(
     from: Millis,
     newest: Arc<Stamped<Aggregates>>,
     fetch: impl Fn(Option<u64>, u32) -> F,
-) -> Result<Back>
+) -> Result<(Vec<Trade>, Millis)>
 where
     F: Future<Output = Shared<Aggregates>>,
 {
@@ -115,7 +105,6 @@ where
         }
         pages.push(next);
     }
-    let is_cut = pages.len() == MAX_TRADE_PAGES;
     let mut trades: Vec<Trade> = Vec::new();
     for page in pages.iter().rev() {
         let known = trades.last().map(|trade| trade.last_id);
@@ -127,7 +116,7 @@ where
         Some(first) if !is_all => first.time.saturating_add(1),
         _ => from,
     };
-    Ok(Back { trades, complete_from, is_cut })
+    Ok((trades, complete_from))
 }
 
 #[cfg(test)]
@@ -159,7 +148,7 @@ mod tests {
             std::future::ready(Ok(answer(count, from_id, limit)))
         };
         let newest = answer(count, None, TRADE_PAGE);
-        let Back { trades, complete_from, .. } = back_to(from, newest, fetch).await.expect("trades");
+        let (trades, complete_from) = back_to(from, newest, fetch).await.expect("trades");
         let ids = trades.iter().map(|trade| trade.first_id / 2).collect();
         (ids, complete_from, asked.into_inner())
     }
@@ -189,8 +178,8 @@ mod tests {
         let mut recorded = Arc::unwrap_or_clone(answer(700, None, TRADE_PAGE));
         recorded.value.first_id = Some(90_000);
         let nothing = |_, _| async { unreachable!("there is no more to be had") };
-        let back = back_to(-5, Arc::new(recorded), nothing).await.expect("trades");
-        assert_eq!((back.trades.len(), back.complete_from, back.is_cut), (700, 1, false));
+        let (trades, complete_from) = back_to(-5, Arc::new(recorded), nothing).await.expect("trades");
+        assert_eq!((trades.len(), complete_from), (700, 1));
         // One that has more than a page gives the same again, however far back it is asked.
         let mut full = Arc::unwrap_or_clone(answer(1_000, None, TRADE_PAGE));
         full.value.first_id = Some(500);
@@ -200,7 +189,7 @@ mod tests {
             asked.fetch_add(1, Ordering::Relaxed);
             std::future::ready(Ok(full.clone()))
         };
-        let back = back_to(-5, full.clone(), same).await.expect("trades");
-        assert_eq!((back.trades.len(), back.complete_from, asked.into_inner()), (1_000, 1, 1));
+        let (trades, complete_from) = back_to(-5, full.clone(), same).await.expect("trades");
+        assert_eq!((trades.len(), complete_from, asked.into_inner()), (1_000, 1, 1));
     }
 }

@@ -9,8 +9,6 @@ use tribune_market_resolve::SymbolTable;
 
 /// The unit.
 const UNIT: &str = "USDT";
-/// The asset over which others are converted if there is no direct market.
-const BRIDGE: &str = "BTC";
 
 /// Every traded symbol, the largest turnover first. Symbols whose quote asset cannot be converted come last.
 pub(super) fn by_worth(table: &SymbolTable, board: &Board) -> Vec<Arc<str>> {
@@ -22,19 +20,17 @@ pub(super) fn by_worth(table: &SymbolTable, board: &Board) -> Vec<Arc<str>> {
         Some(price).filter(|price| *price > 0.0)
     };
     // By the market of the two, in either direction.
-    let between = |money: &str, other: &str| {
-        let inverse = || last(other, money).map(|price| 1.0 / price);
-        let same = (money == other).then_some(1.0);
-        same.or_else(|| last(money, other)).or_else(inverse)
+    let in_unit = |money: &str| {
+        let inverse = || last(UNIT, money).map(|price| 1.0 / price);
+        let same = (money == UNIT).then_some(1.0);
+        same.or_else(|| last(money, UNIT)).or_else(inverse)
     };
-    let over_bridge = |money: &str| Some(between(money, BRIDGE)? * between(BRIDGE, UNIT)?);
     let mut rates: HashMap<&str, Option<f64>> = HashMap::new();
     let mut worths: Vec<(f64, &Symbol)> = Vec::new();
     for symbol in table.symbols().iter().filter(is_traded) {
         let Some(day) = days.get(&symbol.name) else { continue };
         let money: &str = &symbol.quote;
-        let rate = rates.entry(money);
-        let rate = *rate.or_insert_with(|| between(money, UNIT).or_else(|| over_bridge(money)));
+        let rate = *rates.entry(money).or_insert_with(|| in_unit(money));
         let worth = rate.map(|rate| rate * day.quote_volume.as_f64());
         worths.push((worth.unwrap_or(-1.0), symbol));
     }
@@ -58,8 +54,6 @@ mod tests {
             ("BTC", "USDT", "100000", "2000000"),
             ("USDT", "COP", "4000", "4000000000"),
             ("ETH", "BTC", "0.05", "15"),
-            ("BTC", "XYZ", "50000", "1000000"),
-            ("ADA", "XYZ", "2", "200000"),
             ("ETH", "ODD", "1", "999999999999"),
             ("DOGE", "USDT", "0.1", "900000"),
         ];
@@ -85,8 +79,8 @@ mod tests {
         let table = SymbolTable::new(symbols.to_vec(), &HashMap::new());
         let ranked = by_worth(&table, &board);
         let names: Vec<&str> = ranked.iter().map(|name| &**name).collect();
-        // 2 m, 2 m over BTC, 1.5 m, 1 m, 0.9 m, 0.4 m, and one whose money nobody can value.
-        let expected = ["BTCUSDT", "BTCXYZ", "ETHBTC", "USDTCOP", "DOGEUSDT", "ADAXYZ", "ETHODD"];
+        // 2 m, 1.5 m, 1 m, 0.9 m, and one whose money nobody can value.
+        let expected = ["BTCUSDT", "ETHBTC", "USDTCOP", "DOGEUSDT", "ETHODD"];
         assert_eq!(names, expected);
     }
 }

@@ -1,11 +1,10 @@
 //! The chart and the order book at the moment of a citation, from memory.
 
 use serde::Serialize;
-use tribune_binance::model::{Millis, Symbol};
+use tribune_binance::model::{Candle, Millis, Symbol};
 use tribune_binance::tape::Tape;
 
 use crate::kinds::book::Levels;
-use crate::kinds::klines::Kline;
 use crate::kinds::table::Table;
 use crate::market::Market;
 
@@ -21,7 +20,7 @@ pub(crate) struct Beside {
     interval: &'static str,
     /// The last minutes; the last one is still open.
     #[serde(skip_serializing_if = "Option::is_none")]
-    klines: Option<Table<Kline>>,
+    klines: Option<Table<Candle>>,
     #[serde(flatten)]
     levels: Option<Levels>,
 }
@@ -35,22 +34,18 @@ impl Beside {
         let levels = tracked.live().map(|view| Levels::new(&view.depth, LEVELS));
         (klines.is_some() || levels.is_some()).then_some(Self { interval: "1m", klines, levels })
     }
-
-    #[cfg(test)]
-    pub(crate) fn is_whole(&self) -> bool {
-        self.klines.is_some() && self.levels.is_some()
-    }
 }
 
 /// The last minutes whose trades are complete on the tape; the last minute is still open.
-fn minutes(tape: &Tape, until: Millis) -> Vec<Kline> {
+fn minutes(tape: &Tape, until: Millis) -> Vec<Candle> {
     let recent = tape.recent(until.saturating_sub(MINUTES * MINUTE));
     let Some(complete_from) = recent.complete_from else {
         return Vec::new();
     };
-    let mut minutes: Vec<Kline> = Vec::new();
+    let mut minutes: Vec<Candle> = Vec::new();
     for trade in recent.trades() {
         let open_time = trade.time.div_euclid(MINUTE) * MINUTE;
+        let count = trade.last_id.saturating_sub(trade.first_id) + 1;
         match minutes.last_mut() {
             _ if open_time < complete_from => {}
             Some(last) if last.open_time >= open_time => {
@@ -58,15 +53,18 @@ fn minutes(tape: &Tape, until: Millis) -> Vec<Kline> {
                 last.low = last.low.min(trade.price);
                 last.close = trade.price;
                 last.volume = last.volume.checked_add(trade.quantity).unwrap_or(last.volume);
+                last.trades += count;
             }
-            _ => minutes.push(Kline {
+            // Only what a row shows.
+            _ => minutes.push(Candle {
                 open_time,
                 open: trade.price,
                 high: trade.price,
                 low: trade.price,
                 close: trade.price,
                 volume: trade.quantity,
-                trades: None,
+                trades: count,
+                ..Candle::default()
             }),
         }
     }
@@ -91,7 +89,7 @@ mod tests {
         let minutes = minutes(&tape, 121_000);
         assert_eq!(minutes.len(), 2);
         let first = &minutes[0];
-        assert_eq!((first.open_time, first.volume), (60_000, quantity("1.5")));
+        assert_eq!((first.open_time, first.volume, first.trades), (60_000, quantity("1.5"), 3));
         assert_eq!([first.open, first.high, first.low, first.close], ["10", "12", "10", "11"].map(price));
         assert_eq!((minutes[1].open_time, minutes[1].close), (120_000, price("13")));
     }

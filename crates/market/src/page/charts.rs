@@ -36,6 +36,7 @@ fn places_of(prices: impl Iterator<Item = Price>) -> usize {
     places(written.iter().map(String::as_str))
 }
 
+/// As candles have them; the last is the number of trades, which older records do not know.
 type Row = (Millis, Price, Price, Price, Price, Quantity, Option<u64>);
 
 fn candles(rows: &[Row], figures: &JsonObject, page: &Page<'_>) -> Panel {

@@ -19,23 +19,15 @@ const DEEPEST: usize = 2;
 const UNKNOWN: &str = "it is not known";
 /// Drawn as charts.
 const CHARTED: [&str; 4] = ["klines", "bids", "asks", "volume_by_row"];
-/// Drawn as tables: the figure, its panel, and a note.
-const TABLES: &[(&str, &str, &str)] = &[
-    ("bands", "bands", "Resting orders near the mid. Sums are exact where they are complete."),
-    ("checks", "checks", ""),
-    ("components", "components", "Each component has from 0 to 100 points."),
+/// Notes of tables.
+const NOTES: [(&str, &str); 4] = [
+    ("bands", "Resting orders near the mid. Sums are exact where they are complete."),
+    ("components", "Each component has from 0 to 100 points."),
     (
         "cost_to_trade",
-        "cost",
         "Market orders filled from the known levels, compared with the mid, without fees, hidden orders and changes of the book meanwhile.",
     ),
-    ("gainers", "gainers", ""),
-    ("losers", "losers", ""),
-    ("markets", "markets", ""),
-    ("most_traded", "most_traded", ""),
-    ("trades", "trades", "Newest first."),
-    ("vacuums", "vacuums", ""),
-    ("widest_range", "widest_range", ""),
+    ("trades", "Newest first."),
 ];
 /// Columns with a bar behind each number.
 const BARRED: [&str; 5] = ["quantity_base", "volume_share_pct", "score", "emptiness", "cost_bps"];
@@ -48,9 +40,9 @@ pub(super) fn drawn(page: &Page<'_>) -> (Option<Headline>, Vec<Panel>) {
     let why = reason(figures);
     let mut list = Vec::new();
     for (name, value) in figures.iter().filter(|(name, _)| is_named(name) && !CHARTED.contains(&name.as_str())) {
-        let known = TABLES.iter().find(|(known, ..)| known == name).filter(|_| value.is_array() || value.is_object());
-        match known {
-            Some((_, key, note)) => panels.push(table_panel(key, note, value, page)),
+        let rows = KNOWN.into_iter().find(|(key, ..)| key == name).zip(rows_of(value));
+        match rows {
+            Some(((key, title, width), rows)) => panels.push(table_panel(key, title, width, rows, page)),
             None if shown.contains(&name.as_str()) => {}
             None => add(label(name), name, value, why, page, 1, &mut list),
         }
@@ -140,7 +132,7 @@ fn add(
         }
         Value::Object(fields) if depth <= DEEPEST => {
             for (name, value) in fields.iter().filter(|(name, _)| is_named(name)) {
-                let part = format!("{label_of_it}: {}", lowered(&label(name)));
+                let part = format!("{label_of_it}: {}", label(name));
                 add(part, name, value, reason(fields), page, depth + 1, list);
             }
         }
@@ -151,38 +143,34 @@ fn add(
     }
 }
 
-/// Within a label only the first word is capitalised, and abbreviations.
-fn lowered(label: &str) -> String {
-    let mut letters = label.chars();
-    match (letters.next(), letters.clone().next()) {
-        (Some(first), Some(second)) if !second.is_uppercase() => first.to_lowercase().chain(letters).collect(),
-        _ => label.to_owned(),
+/// The names of a table's columns, and its rows.
+type Rows<'a> = (Vec<&'a str>, Vec<Vec<&'a Value>>);
+
+/// The rows of a table, or of a list of objects.
+fn rows_of(value: &Value) -> Option<Rows<'_>> {
+    if let Some((columns, rows)) = columns_and_rows(value) {
+        let rows = rows.iter().filter_map(Value::as_array);
+        return Some((
+            columns.iter().filter_map(Value::as_str).collect(),
+            rows.map(|row| row.iter().collect()).collect(),
+        ));
     }
+    let objects: Vec<&JsonObject> = value.as_array()?.iter().filter_map(Value::as_object).collect();
+    let mut columns: Vec<&str> = Vec::new();
+    for name in objects.iter().copied().flat_map(JsonObject::keys) {
+        if !columns.contains(&name.as_str()) {
+            columns.push(name);
+        }
+    }
+    let mut rows = Vec::new();
+    for object in objects {
+        rows.push(columns.iter().map(|name| object.get(*name).unwrap_or(&Value::Null)).collect());
+    }
+    Some((columns, rows))
 }
 
-/// A table of columns and rows, or of objects; or why there is none.
-fn table_panel(key: &str, note: &str, value: &Value, page: &Page<'_>) -> Panel {
-    let (key, title, width) = KNOWN.iter().copied().find(|(known, ..)| *known == key).unwrap_or_default();
-    let (columns, rows): (Vec<&str>, Vec<Vec<&Value>>) = if let Some((columns, rows)) = columns_and_rows(value) {
-        let rows = rows.iter().filter_map(Value::as_array);
-        (columns.iter().filter_map(Value::as_str).collect(), rows.map(|row| row.iter().collect()).collect())
-    } else if let Value::Array(objects) = value {
-        let objects = || objects.iter().filter_map(Value::as_object);
-        let mut columns: Vec<&str> = Vec::new();
-        for name in objects().flat_map(JsonObject::keys).filter(|name| is_named(name) || *name == "reason") {
-            if !columns.contains(&name.as_str()) {
-                columns.push(name);
-            }
-        }
-        let mut rows: Vec<Vec<&Value>> = Vec::new();
-        for object in objects() {
-            rows.push(columns.iter().map(|name| object.get(*name).unwrap_or(&Value::Null)).collect());
-        }
-        (columns, rows)
-    } else {
-        let why = value.as_object().map_or(UNKNOWN, reason);
-        return panel(key, title, width, Content::Missing(why.to_owned()));
-    };
+/// A table with the columns that have something to show; or that it is empty.
+fn table_panel(key: &'static str, title: &str, width: Width, (columns, rows): Rows<'_>, page: &Page<'_>) -> Panel {
     if rows.is_empty() {
         return panel(key, title, width, Content::Missing("there are none".to_owned()));
     }
@@ -198,8 +186,9 @@ fn table_panel(key: &str, note: &str, value: &Value, page: &Page<'_>) -> Panel {
     let (columns, cells): (Vec<Column>, Vec<Vec<Cell>>) = shown.into_iter().unzip();
     let row = |at: usize| cells.iter().filter_map(|column| column.get(at).cloned()).collect();
     let rows = (0..rows.len()).map(row).collect();
-    let note = [note, &standing(&page.named.figures)].join(" ");
-    let note = Some(note.trim().to_owned()).filter(|note| !note.is_empty());
+    let note = NOTES.iter().find(|(known, _)| *known == key).map(|(_, note)| (*note).to_owned());
+    let standing = Some(standing(&page.named.figures)).filter(|standing| !standing.is_empty());
+    let note = note.into_iter().chain(standing).reduce(|note, standing| format!("{note} {standing}"));
     Panel { note, ..panel(key, title, width, table(columns, rows)) }
 }
 
@@ -233,7 +222,7 @@ mod tests {
             "rows": [["AAAUSDT", "1.5", 2.5, 80.0], ["BBBUSDT", "0.25", null, 20.0]],
         });
         Page::example(|page| {
-            let panel = table_panel("gainers", "", &table, page);
+            let panel = table_panel("gainers", "Gainers", Width::Whole, rows_of(&table).expect("rows"), page);
             assert_eq!((panel.key, &*panel.title), ("gainers", "Gainers"));
             let Content::Table(shown) = &panel.content else { panic!("{panel:?}") };
             let titles: Vec<&str> = shown.columns.iter().map(|column| &*column.title).collect();
@@ -251,18 +240,20 @@ mod tests {
     #[test]
     fn missing_figures_have_reasons() {
         Page::example(|page| {
-            let panel = table_panel("bands", "", &json!({"value": null, "reason": "the book has no bids"}), page);
-            assert_eq!(panel.content, Content::Missing("the book has no bids".to_owned()));
             let mut list = Vec::new();
+            let bands = json!({"value": null, "reason": "the book has no bids"});
+            assert_eq!(rows_of(&bands), None);
+            add("Bands".to_owned(), "bands", &bands, UNKNOWN, page, 1, &mut list);
             let parts = json!({"ofi_base": null, "reason": "not watched yet"});
             add("Imbalance".to_owned(), "imbalance", &parts, UNKNOWN, page, 1, &mut list);
             let parts = json!({"vwap": "1.5", "trades": null, "standing": "exact", "reason": "not counted"});
             add("Flow".to_owned(), "flow", &parts, UNKNOWN, page, 1, &mut list);
             let notes: Vec<_> = list.iter().map(|figure| (&*figure.label, figure.note.as_deref())).collect();
             let expected = [
+                ("Bands", Some("the book has no bids")),
                 ("Imbalance", Some("not watched yet")),
-                ("Flow: average price", None),
-                ("Flow: trades", Some("not counted")),
+                ("Flow: Average price", None),
+                ("Flow: Trades", Some("not counted")),
             ];
             assert_eq!(notes, expected);
         });

@@ -11,23 +11,18 @@ use tribune_market_resolve::asset_name;
 
 /// The state of the book, now or when it was cited.
 fn book_state(state: BookState, reason: Option<&str>, is_past: bool) -> Badge {
-    let (label, meaning) = match state {
-        _ if reason == Some(ASKED_EACH_TIME) => ("not kept", "Fetched per request"),
-        BookState::Live => ("live", "Exact and current"),
-        BookState::Warming => ("warming", "Fetched per request until the live book has its first snapshot"),
-        BookState::Stale => ("stale", "Updates have stopped"),
-        BookState::Resyncing => ("resyncing", "Fetched per request while the live book is rebuilt"),
+    let live = if is_past { Tone::Plain } else { Tone::Good };
+    let (label, tone, meaning) = match state {
+        _ if reason == Some(ASKED_EACH_TIME) => ("not kept", Tone::Warning, "Fetched per request"),
+        BookState::Live => ("live", live, "Exact and current"),
+        BookState::Warming => {
+            ("warming", Tone::Plain, "Fetched per request until the live book has its first snapshot")
+        }
+        BookState::Stale => ("stale", Tone::Warning, "Updates have stopped"),
+        BookState::Resyncing => ("resyncing", Tone::Warning, "Fetched per request while the live book is rebuilt"),
     };
-    let tone = match label {
-        "live" if !is_past => Tone::Good,
-        "live" | "warming" => Tone::Plain,
-        _ => Tone::Warning,
-    };
-    let label = match (label, is_past) {
-        ("live", false) => "live book".to_owned(),
-        (label, false) => format!("book {label}"),
-        (label, true) => format!("book was {label}"),
-    };
+    let verb = if is_past { "was" } else { "is" };
+    let label = format!("book {verb} {label}");
     let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
     Badge { label, tone, meaning: Some(format!("{meaning}{reason}.")) }
 }
@@ -71,9 +66,9 @@ mod tests {
             }
         }
         let live = book_state(BookState::Live, None, false);
-        assert_eq!((&*live.label, live.tone), ("live book", Tone::Good));
+        assert_eq!((&*live.label, live.tone), ("book is live", Tone::Good));
         let not_kept = book_state(BookState::Warming, Some(ASKED_EACH_TIME), false);
-        assert_eq!((&*not_kept.label, not_kept.tone), ("book not kept", Tone::Warning));
+        assert_eq!((&*not_kept.label, not_kept.tone), ("book is not kept", Tone::Warning));
         assert!(not_kept.meaning.is_some_and(|meaning| meaning.contains("live-book limit reached")));
     }
 }

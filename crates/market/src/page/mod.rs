@@ -41,7 +41,7 @@ const KNOWN: [(&str, &str, Width); 19] = [
     ("imbalance", "Order book imbalance", Width::Half),
     ("profile", "Volume profile", Width::Half),
     ("flow", "Order flow", Width::Half),
-    ("cost", "Cost to trade", Width::Whole),
+    ("cost_to_trade", "Cost to trade", Width::Whole),
     ("bands", "Depth near the mid", Width::Whole),
     ("figures", "Figures", Width::Whole),
 ];
@@ -122,18 +122,4 @@ pub(crate) fn then(document: &Document) -> Option<Board> {
         board.links = links(about.name(), false);
     }
     Some(settled(board, &page))
-}
-
-#[cfg(test)]
-impl Page<'_> {
-    /// Of an answer about BTCUSDT without figures.
-    fn example(look: impl FnOnce(&Page<'_>)) {
-        let about = About::symbol(&tribune_binance::model::Symbol::named("BTCUSDT", "BTC", "USDT"));
-        let time = "2026-11-16T00:00:00Z";
-        let provenance = serde_json::json!({"venue": "binance", "source": "rest", "exchange_time": time,
-            "received_time": time, "age_ms": 1});
-        let provenance: Provenance = serde_json::from_value(provenance).expect("a provenance");
-        let named = Named { what: String::new(), headline: "".into(), figures: tribune_core::JsonObject::new() };
-        look(&Page { about: &about, provenance: &provenance, named: &named, age_ms: 1, last_price: None });
-    }
 }

@@ -15,7 +15,6 @@ const UNNAMED: &str = "id note annualisation mapping sampling interval last_clos
 const NAMED: &[(&str, &str)] = &[
     ("aggressor", "Taker"),
     ("amihud_pct_per_million_quote", "price impact"),
-    ("bid_ask_ratio", "Bid/ask ratio"),
     ("asked_base", "Requested quantity"),
     ("asked_quote", "Requested value"),
     ("atr", "ATR"),
@@ -32,7 +31,6 @@ const NAMED: &[(&str, &str)] = &[
     ("filled_quote", "Filled value"),
     ("found", "Unusual"),
     ("imbalance_l1", "Imbalance of the best levels"),
-    ("markets_counted", "Markets"),
     ("max_notional", "Largest order"),
     ("mid", "Mid price"),
     ("min_notional", "Smallest order"),
@@ -45,17 +43,10 @@ const NAMED: &[(&str, &str)] = &[
     ("score", "Health"),
     ("sell_quote_volume", "Taker sell value"),
     ("sell_volume_base", "Taker sells"),
-    ("slippage_bps", "Slippage"),
-    ("step_size", "Quantity step"),
-    ("tick_size", "Price step"),
-    ("total_volume_base", "Volume"),
     ("vah", "Value area high"),
     ("val", "Value area low"),
-    ("value_area_share", "Share in the value area"),
-    ("volume_share_of_first_10_pct", "Share of the first ten"),
     ("volume_share_pct", "Share"),
     ("vwap", "Average price"),
-    ("weights_used", "Weight used"),
 ];
 
 /// Endings that are units, and values as such.

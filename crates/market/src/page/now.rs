@@ -22,19 +22,18 @@ use crate::market::{Cache, Market};
 use tribune_binance::model::{Interval, Symbol, SymbolStatus};
 use tribune_market_parts::book::{imbalance_line, spread_line};
 use tribune_market_parts::parts::links;
-use tribune_market_resolve::id::{AnalyticsKind, Kind, MarketId};
+use tribune_market_resolve::id::{Kind, MarketId};
 
 /// With fewer trades on the tape, a page requests them.
 const TRADES: usize = 50;
-const FLOW: Kind = Kind::Analytics(AnalyticsKind::OrderFlow);
 
 /// Other documents whose panels are on the page of a market.
 const BESIDE: [(Kind, &[&str]); 4] = [
-    (Kind::OrderBookL2, &["depth", "ladder", "cost"]),
+    (Kind::OrderBookL2, &["depth", "ladder", "cost_to_trade"]),
     // A document's candles of this interval cover 30 hours.
     (Kind::Klines(Interval::M15), &["candles"]),
-    (Kind::Analytics(AnalyticsKind::VolumeProfile), &["profile"]),
-    (FLOW, &["flow"]),
+    (Kind::VolumeProfile, &["profile"]),
+    (Kind::OrderFlow, &["flow"]),
 ];
 
 /// Answers of the exchange that pages of the present keep between looks.
@@ -50,7 +49,7 @@ fn keep(kind: Kind) -> Duration {
             _ => 120,
         },
         // All markets weigh as much as forty single prices.
-        Kind::Markets | Kind::Analytics(AnalyticsKind::VolumeProfile | AnalyticsKind::LiquidityVacuums) => 60,
+        Kind::Markets | Kind::VolumeProfile | Kind::LiquidityVacuums => 60,
         _ => 10,
     })
 }
@@ -99,7 +98,7 @@ pub(crate) async fn now(market: &Market, pages: &Pages, id: &MarketId) -> Result
                     (board.badges, board.notes) = (of_book.badges, of_book.notes);
                 }
                 let (headline, mut panels) = drawn(&page);
-                panels.extend(headline.filter(|_| *kind == FLOW).map(|headline| flow(headline, &page)));
+                panels.extend(headline.filter(|_| *kind == Kind::OrderFlow).map(|headline| flow(headline, &page)));
                 let wanted = panels.into_iter().filter(|panel| keys.contains(&panel.key));
                 board.panels.extend(wanted.map(|panel| page.dated(panel)));
             }
@@ -117,11 +116,8 @@ pub(crate) async fn now(market: &Market, pages: &Pages, id: &MarketId) -> Result
 
 /// Whether the page gains from a live book.
 const fn takes_a_live_book(kind: Kind) -> bool {
-    match kind {
-        Kind::Klines(_) | Kind::ExchangeInfo | Kind::Report | Kind::Markets => false,
-        Kind::Analytics(kind) => !matches!(kind, AnalyticsKind::VolumeProfile | AnalyticsKind::LiquidityVacuums),
-        _ => true,
-    }
+    use Kind::{ExchangeInfo, Klines, LiquidityVacuums, Markets, Report, VolumeProfile};
+    !matches!(kind, ExchangeInfo | Klines(_) | LiquidityVacuums | Markets | Report | VolumeProfile)
 }
 
 /// The sums of order flow, for a page that is about more.

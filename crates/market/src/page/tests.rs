@@ -14,8 +14,8 @@ use tribune_core::{CallContext, Cited, Document, DocumentId, Links, Principal, S
 use tribune_exchange_sim::{Exchange, Limits, Mode, Settings, Simulation};
 use tribune_page::{Board, Content, Panel, Tone, View};
 
-use super::{Beside, then};
-use crate::kinds::{self, Answer, Fields as _, Record};
+use super::{Beside, Page, then};
+use crate::kinds::{self, About, Answer, Fields as _, Named, Provenance, Record};
 use crate::market::{self, Market};
 use crate::source::MarketSource;
 use tribune_analytics::cost::{Action, Size};
@@ -176,6 +176,19 @@ impl Bench {
     }
 }
 
+impl Page<'_> {
+    /// Of an answer about BTCUSDT without figures.
+    pub(super) fn example(look: impl FnOnce(&Page<'_>)) {
+        let about = About::symbol(&tribune_binance::model::Symbol::named("BTCUSDT", "BTC", "USDT"));
+        let time = "2026-11-16T00:00:00Z";
+        let provenance = serde_json::json!({"venue": "binance", "source": "rest", "exchange_time": time,
+            "received_time": time, "age_ms": 1});
+        let provenance: Provenance = serde_json::from_value(provenance).expect("a provenance");
+        let named = Named { what: String::new(), headline: "".into(), figures: tribune_core::JsonObject::new() };
+        look(&Page { about: &about, provenance: &provenance, named: &named, age_ms: 1, last_price: None });
+    }
+}
+
 fn nothing_but(id: &str) -> Document {
     Document {
         id: DocumentId::parse(id).expect("an id"),
@@ -264,9 +277,9 @@ async fn market_page_is_whole_and_asks_little() {
     for ((endpoint, before), after) in endpoints.iter().zip(before).zip(spent) {
         assert!(after - before <= 2 * rounds, "{endpoint} was asked {} times in {took:?}", after - before);
     }
-    let all = ["candles", "depth", "ladder", "spread", "imbalance", "profile", "flow", "cost", "figures"];
+    let all = ["candles", "depth", "ladder", "spread", "imbalance", "profile", "flow", "cost_to_trade", "figures"];
     assert_eq!(keys(&first), all);
-    for key in ["candles", "depth", "ladder", "profile", "cost"] {
+    for key in ["candles", "depth", "ladder", "profile", "cost_to_trade"] {
         let panel = panel(&first, key);
         assert!(!matches!(panel.content, Content::Missing(_)), "{panel:?}");
         assert!(panel.note.is_some(), "{key} says what it is of");
@@ -323,13 +336,13 @@ async fn cited_page_stays_as_it_was() {
     };
     let shown = bench.board(&document, true).await;
     let Content::Ladder(ladder) = &panel(&shown, "ladder").content else { panic!("a ladder") };
-    let kept = bench.source.kept(&document).await.expect("a look").expect("a record");
+    let kept = bench.source.citing.kept(&document).await.expect("a look").expect("a record");
     let record = Record::read(&kept).expect("values").expect("of this version");
     let fields = &record.answer.figures;
     let best = fields["bids"]["rows"][0][0].as_str().expect("a price");
     assert_eq!(ladder.bids[0].price.parse::<f64>(), best.parse::<f64>());
     assert!(matches!(panel(&shown, "depth").content, Content::Depth(_)));
-    assert!(shown.badges.iter().all(|badge| badge.label != "live book"), "it is past");
+    assert!(shown.badges.iter().all(|badge| badge.label != "book is live"), "it is past");
     let update = fields["last_update_id"].as_u64().expect("an id");
     let moved = || {
         let tracked = bench.market.feed.lookup(SYMBOL).and_then(|tracked| tracked.live());
@@ -343,7 +356,7 @@ async fn cited_page_stays_as_it_was() {
     let id = DocumentId::parse("orderbook_l2:BTCUSDT").expect("an id");
     let depth = bench.cited(&id, &cx).await;
     let costs = bench.board(&depth, true).await;
-    let Content::Table(costs) = &panel(&costs, "cost").content else { panic!("{costs:?}") };
+    let Content::Table(costs) = &panel(&costs, "cost_to_trade").content else { panic!("{costs:?}") };
     assert_eq!((costs.rows.len(), &*costs.rows[0][1].text), (8, "1000"), "what it was to cost");
     // Without a record there is only the text, and the page is that.
     let mut old = *document;
@@ -362,7 +375,8 @@ async fn page_behind_a_search_result_is_whole() {
         let tracked = bench.market.feed.lookup(SYMBOL).expect("tracked");
         let table = bench.market.known_symbols().expect("symbols");
         let beside = Beside::at_hand(&bench.market, table.lookup(SYMBOL).expect("listed"));
-        tracked.live().is_some() && beside.is_some_and(|beside| beside.is_whole())
+        let has = |fields: &tribune_core::JsonObject| fields.contains_key("klines") && fields.contains_key("bids");
+        tracked.live().is_some() && beside.is_some_and(|beside| has(&beside.fields()))
     };
     bench.until("there are candles", is_traded).await;
     for (question, first) in [
@@ -384,7 +398,7 @@ async fn page_behind_a_search_result_is_whole() {
         let Some(Cited::Kept { document, .. }) = bench.source.cited(&hit.id, record).await.expect("a look") else {
             panic!("not kept")
         };
-        let kept = bench.source.kept(&document).await.expect("a look").expect("a record");
+        let kept = bench.source.citing.kept(&document).await.expect("a look").expect("a record");
         Record::read(&kept).expect("values").expect(question);
         let board = bench.board(&document, true).await;
         for key in ["candles", "depth", "ladder"] {

@@ -13,6 +13,7 @@ use crate::kinds::{profile, ranking, ticker, trades, vacuums};
 use crate::market::Market;
 use tribune_analytics::ranking::Order;
 use tribune_binance::model::Interval;
+use tribune_binance::number::Price;
 
 /// Reads a market that changes by itself.
 const READ_LIVE: Hints = Hints { read_only: true, destructive: false, idempotent: true, open_world: true };
@@ -118,7 +119,7 @@ impl Form {
                     time("end_time", "Up to this time: without start_time the newest up to it"),
                 ],
                 output: output_schema::<klines::Klines>,
-                load: |market, symbol, args| async { klines::load(market, symbol, args.range()?).await }.boxed(),
+                load: |market, symbol, args| async { klines::load(market, symbol, args.candles()?).await }.boxed(),
             },
             Self {
                 name: EXCHANGE_INFO,
@@ -185,7 +186,8 @@ impl Form {
                 ],
                 output: output_schema::<profile::Profile>,
                 load: |market, symbol, args| {
-                    async { profile::load(market, symbol, args.whole("hours"), args.row_width()?).await }.boxed()
+                    let width = args.decimal("tick_size", Price::parse);
+                    async { profile::load(market, symbol, args.whole("hours"), width?).await }.boxed()
                 },
             },
             Self {

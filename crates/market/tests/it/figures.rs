@@ -69,7 +69,6 @@ async fn depth_lists_the_cost_of_default_sizes() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let market = MarketSettings::of(&exchange).start().ready().await;
     let book = market.live("orderbook_l2:BTCUSDT").await;
-    assert!(book.text.contains("Buying now costs, in basis points against mid"), "{}", book.text);
     assert!(book.text.contains("cost_to_trade (side,notional_quote,vwap"), "{}", book.text);
     until("both of one book", || async {
         let order = json!({"symbol": "BTCUSDT", "side": "buy", "notional": "1000"});

@@ -257,8 +257,7 @@ fn check_source_names(sources: &[(String, String)], tasks: bool, market: bool) -
         if tasks && TASK_NAMES.contains(&name.as_str()) {
             bail!("`{name}` cannot name a source beside [store] or [agent], which serve tasks; choose another name");
         }
-        let mut of_market = MARKET_NAMES.iter().chain(MarketId::SCHEMES);
-        if market && of_market.any(|scheme| scheme == name) {
+        if market && (MARKET_NAMES.contains(&name.as_str()) || MarketId::owns(name)) {
             bail!("`{name}` cannot name a source beside [market], whose ids begin with it; choose another name");
         }
     }

@@ -11,45 +11,37 @@ use tribune_binance::tape::Tape;
 const SILENT_SECS: u64 = 2;
 
 /// Order-flow imbalance of the best levels; known for books that were tracked during the window.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-pub(super) struct Pressure {
-    ofi_base: Option<Quantity>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    window_secs: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    changes: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    complete: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    standing: Option<Standing>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<&'static str>,
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum Pressure {
+    Watched {
+        ofi_base: Quantity,
+        window_secs: u64,
+        changes: u64,
+        complete: bool,
+        standing: Standing,
+        note: &'static str,
+    },
+    Missing {
+        ofi_base: (),
+        reason: String,
+    },
 }
 
 /// Price impact since the book has been tracked.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
-pub(super) struct Impact {
-    kyle_lambda: Option<KyleLambda>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sampling_secs: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    window_secs: Option<i64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    reason: Option<String>,
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub(super) enum Impact {
+    Fitted { kyle_lambda: KyleLambda, sampling_secs: i64, window_secs: i64 },
+    Missing { kyle_lambda: (), reason: String },
 }
 
 impl Impact {
     pub(super) fn load(market: &Market, symbol: &Symbol) -> Self {
         match market.feed.lookup(&symbol.name) {
             Some(tracked) => Self::of(&tracked.watch, &tracked.tape),
-            None => Self::missing(NOT_KEPT),
+            None => Self::Missing { kyle_lambda: (), reason: NOT_KEPT.to_owned() },
         }
-    }
-
-    fn missing(reason: impl ToString) -> Self {
-        Self { reason: Some(reason.to_string()), ..Self::default() }
     }
 
     fn of(watch: &Watch, tape: &Tape) -> Self {
@@ -65,13 +57,10 @@ impl Impact {
             samples.extend(impact_samples(&mids, recent.trades()));
         }
         match kyle_lambda(&samples) {
-            Ok(lambda) => Self {
-                kyle_lambda: Some(lambda),
-                sampling_secs: Some(SAMPLE_EVERY_MS / 1_000),
-                window_secs: Some(secs),
-                reason: None,
-            },
-            Err(reason) => Self::missing(reason),
+            Ok(lambda) => {
+                Self::Fitted { kyle_lambda: lambda, sampling_secs: SAMPLE_EVERY_MS / 1_000, window_secs: secs }
+            }
+            Err(reason) => Self::Missing { kyle_lambda: (), reason: reason.to_string() },
         }
     }
 }
@@ -79,7 +68,7 @@ impl Impact {
 impl Pressure {
     pub(super) fn load(market: &Market, symbol: &Symbol, reading: &TradesReading, window_secs: u32) -> Self {
         let Some(tracked) = market.feed.lookup(&symbol.name) else {
-            return Self::missing(NOT_KEPT.to_owned());
+            return Self::Missing { ofi_base: (), reason: NOT_KEPT.to_owned() };
         };
         let (now, heard) = (market.clock.monotonic(), tracked.heard());
         // The same seconds as those of the trades, by arrival.
@@ -91,28 +80,22 @@ impl Pressure {
         Self::of(beats, window_secs, now.saturating_duration_since(heard).as_secs())
     }
 
-    fn missing(reason: String) -> Self {
-        Self { reason: Some(reason), ..Self::default() }
-    }
-
     fn of(beats: Beats, window_secs: u32, silent_secs: u64) -> Self {
         if beats.quoted_seconds == 0 {
-            return Self::missing(match silent_secs {
+            let reason = match silent_secs {
                 0..SILENT_SECS => "the book has only just been tracked".to_owned(),
                 secs => format!("no stream data for {secs} s, so these seconds are missing"),
-            });
+            };
+            return Self::Missing { ofi_base: (), reason };
         }
-        Self {
-            ofi_base: Some(Quantity::from_units(beats.ofi_units)),
-            window_secs: Some(beats.quoted_seconds),
-            changes: Some(beats.quotes),
-            complete: Some(beats.quoted_seconds >= u64::from(window_secs)),
-            reason: None,
-            standing: Some(Standing::Sound),
-            note: Some(
-                "of the best levels (Cont, Kukanov, Stoikov), over the whole seconds that were watched; describes the \
-                 same seconds, does not predict",
-            ),
+        Self::Watched {
+            ofi_base: Quantity::from_units(beats.ofi_units),
+            window_secs: beats.quoted_seconds,
+            changes: beats.quotes,
+            complete: beats.quoted_seconds >= u64::from(window_secs),
+            standing: Standing::Sound,
+            note: "of the best levels (Cont, Kukanov, Stoikov), over the whole seconds that were watched; describes the \
+                   same seconds, does not predict",
         }
     }
 }
@@ -127,14 +110,18 @@ mod tests {
 
     #[test]
     fn unwatched_pressure_is_null_with_a_reason() {
-        let none = Pressure::of(Beats::default(), 10, 12);
-        assert_eq!(none.ofi_base, None);
-        assert_eq!(none.reason.as_deref(), Some("no stream data for 12 s, so these seconds are missing"));
+        let told = |beats, window_secs, silent_secs| {
+            serde_json::to_value(Pressure::of(beats, window_secs, silent_secs)).expect("JSON")
+        };
+        let none = told(Beats::default(), 10, 12);
+        let reason = "no stream data for 12 s, so these seconds are missing";
+        assert_eq!(none, serde_json::json!({"ofi_base": null, "reason": reason}));
         let partly = Beats { quoted_seconds: 4, quotes: 28, ofi_units: 150_000_000, ..Beats::default() };
-        let told = serde_json::to_value(Pressure::of(partly, 10, 6)).expect("JSON");
+        let complete = told(partly, 4, 0)["complete"].as_bool();
+        let told = told(partly, 10, 6);
         assert_eq!((told["ofi_base"].as_str(), told["window_secs"].as_u64()), (Some("1.5"), Some(4)));
         assert_eq!((told["complete"].as_bool(), told["changes"].as_u64()), (Some(false), Some(28)));
-        assert_eq!(Pressure::of(partly, 4, 0).complete, Some(true));
+        assert_eq!(complete, Some(true));
     }
 
     /// Every two seconds one or two are bought or sold, and the mid moves by half as much.
@@ -163,11 +150,12 @@ mod tests {
             };
             watch.look(&view, &tape, Beats::default(), time);
         }
-        let impact = Impact::of(&watch, &tape);
-        let lambda = impact.kyle_lambda.expect("a line");
+        let Impact::Fitted { kyle_lambda: lambda, sampling_secs, window_secs } = Impact::of(&watch, &tape) else {
+            panic!("a line")
+        };
         // 30 moments in two stretches of 15.
         assert_eq!((lambda.samples, lambda.lambda_quote_per_base), (28, Some(0.5)));
         assert_eq!(lambda.r_squared, Some(1.0));
-        assert_eq!((impact.sampling_secs, impact.window_secs), (Some(2), Some(56)));
+        assert_eq!((sampling_secs, window_secs), (2, 56));
     }
 }

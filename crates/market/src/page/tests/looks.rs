@@ -34,13 +34,13 @@ async fn unkept_book_says_so() {
             Content::Missing("this book is not kept live: the live-book limit is reached".to_owned())
         );
     }
-    for key in ["depth", "ladder", "cost"] {
+    for key in ["depth", "ladder", "cost_to_trade"] {
         let panel = panel(&board, key);
         assert!(!matches!(panel.content, Content::Missing(_)), "{panel:?}");
     }
     for id in ["ticker:ETHUSDT", "orderbook:ETHUSDT"] {
         let badge = &bench.now(id).await.badges[1];
-        assert_eq!((&*badge.label, badge.tone), ("book not kept", Tone::Warning), "{id}");
+        assert_eq!((&*badge.label, badge.tone), ("book is not kept", Tone::Warning), "{id}");
     }
     let flow = bench.now("analytics:order_flow:ETHUSDT").await;
     let Content::Figures(figures) = &panel(&flow, "figures").content else { panic!("{flow:?}") };
@@ -78,7 +78,7 @@ async fn page_without_headline_says_its_time() {
     let id = DocumentId::parse("exchange_info:BTCUSDT").expect("an id");
     let cx = CallContext::new(Principal::Local, Instant::now() + PATIENCE);
     let document = bench.cited(&id, &cx).await;
-    let kept = bench.source.kept(&document).await.expect("a look").expect("a record");
+    let kept = bench.source.citing.kept(&document).await.expect("a look").expect("a record");
     let note = then(&kept).expect("a board").panels[0].note.clone().expect("a note");
     assert!(note.contains("Received 20") && note.ends_with(" UTC."), "{note}");
 }
