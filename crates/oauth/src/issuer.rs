@@ -15,7 +15,7 @@ use crate::client::{Client, Clients};
 use crate::fetch::Fetcher;
 use crate::refused::Refused;
 use crate::secret::{challenge, is_same};
-use crate::{new_secret, sha256};
+use crate::{new_secret, redirect, sha256};
 
 /// Access tokens begin with this.
 pub const ACCESS_PREFIX: &str = "tribune_at_";
@@ -39,10 +39,25 @@ pub struct Issuer {
 #[derive(Debug, Clone)]
 pub struct Authorization {
     pub client: Client,
-    pub redirect_uri: String,
     pub scopes: Scopes,
+    /// Where the browser goes after the decision.
+    redirect: Url,
+    /// The same as the program wrote it.
+    redirect_uri: String,
     state: Option<String>,
     challenge: String,
+}
+
+impl Authorization {
+    /// Who gets the code, for the person: a host, or the scheme of a program on their machine.
+    pub fn destination(&self) -> String {
+        redirect::destination(&self.redirect)
+    }
+
+    /// Where the form for the decision leads, for the page's policy: an origin or a scheme.
+    pub fn form_target(&self) -> String {
+        redirect::origin(&self.redirect)
+    }
 }
 
 /// Why a request for access does not reach the person.
@@ -117,15 +132,15 @@ impl Issuer {
         let redirect_uri = redirect_uri
             .ok_or_else(|| shown("The program did not say where to send you back: `redirect_uri` is missing."))?
             .to_owned();
-        if !client.may_be_sent_to(&redirect_uri) {
-            return Err(shown(
+        let redirect = client.redirect(&redirect_uri).ok_or_else(|| {
+            shown(
                 "The program wants to send you to an address that it did not register. Do not go on: this may be an attack.",
-            ));
-        }
+            )
+        })?;
         let state = given("state").map(str::to_owned);
         let refused = |code: &str, why: &str| {
             let answer = [("error", code), ("error_description", why)];
-            AuthorizeError::Redirect(self.answer(&redirect_uri, state.as_deref(), &answer))
+            AuthorizeError::Redirect(self.answer(&redirect, state.as_deref(), &answer))
         };
         if given("response_type") != Some("code") {
             return Err(refused("unsupported_response_type", "response_type must be code"));
@@ -145,7 +160,7 @@ impl Issuer {
         if scopes == Scopes::NONE {
             return Err(refused("invalid_scope", "no known scope was asked for"));
         }
-        Ok(Authorization { client, redirect_uri, scopes, state, challenge })
+        Ok(Authorization { client, redirect, scopes, redirect_uri, state, challenge })
     }
 
     /// Grants access to what was asked for and is `allowed` to this user; returns where to send the browser.
@@ -172,19 +187,17 @@ impl Issuer {
             ..secret(&code, SecretKind::Code, now + CODE_LIVES)
         };
         self.grants.begin(&grant, &secret).await?;
-        Ok(self.answer(&asked.redirect_uri, asked.state.as_deref(), &[("code", &code)]))
+        Ok(self.answer(&asked.redirect, asked.state.as_deref(), &[("code", &code)]))
     }
 
     /// Where to send the browser of somebody who denies access.
     pub fn deny(&self, asked: &Authorization) -> String {
         let answer = [("error", "access_denied"), ("error_description", "the person did not allow it")];
-        self.answer(&asked.redirect_uri, asked.state.as_deref(), &answer)
+        self.answer(&asked.redirect, asked.state.as_deref(), &answer)
     }
 
-    fn answer(&self, redirect_uri: &str, state: Option<&str>, answer: &[(&str, &str)]) -> String {
-        let Ok(mut url) = Url::parse(redirect_uri) else {
-            return redirect_uri.to_owned();
-        };
+    fn answer(&self, redirect: &Url, state: Option<&str>, answer: &[(&str, &str)]) -> String {
+        let mut url = redirect.clone();
         let mut query = url.query_pairs_mut();
         query.extend_pairs(answer);
         query.extend_pairs(state.map(|state| ("state", state)));

@@ -123,9 +123,8 @@ fn split(token: &str) -> Option<(Header, &[u8], Vec<u8>, Claims)> {
 
 /// The subject as a user name; a digest if it is no valid name, or a reserved one.
 fn user(claims: &Claims) -> UserId {
-    let is_ours = |user: &UserId| *user == UserId::local() || *user == UserId::admin();
     match UserId::new(&claims.sub) {
-        Ok(user) if !is_ours(&user) => user,
+        Ok(user) if !user.is_reserved() => user,
         _ => digest_name(&claims.sub),
     }
 }

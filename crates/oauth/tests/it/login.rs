@@ -92,6 +92,10 @@ async fn names_of_others_are_not_given_away() {
     assert!(other.name.as_str().starts_with("user-") && other.groups.is_empty(), "{other:?}");
     let again = fixture.sign_in(json!({"email": "moved@example.org"})).await.expect("signed in");
     assert_eq!(again.name, other.name, "known by subject");
+    for reserved in ["local", "admin"] {
+        let named = json!({"sub": reserved, "email": reserved, "email_verified": true});
+        assert!(fixture.sign_in(named).await.expect("signed in").name.as_str().starts_with("user-"), "{reserved}");
+    }
     // An address that is not verified may be anybody's.
     let unproved = json!({"sub": "2", "email": "bob@example.org", "email_verified": false});
     assert!(fixture.sign_in(unproved).await.expect("signed in").name.as_str().starts_with("user-"));

@@ -33,9 +33,6 @@ pub fn run(common: &Common, verb: &UserVerb) -> anyhow::Result<ExitCode> {
 
 async fn add(users: &Users, args: &UserAdd) -> anyhow::Result<()> {
     let name = named(&args.name)?;
-    if [UserId::local(), UserId::admin()].contains(&name) {
-        bail!("the name `{name}` is reserved; choose another one");
-    }
     if users.find(&name).await?.is_some() {
         bail!("there is a user `{name}` already; `tribune user password {name}` sets a new password");
     }
