@@ -17,8 +17,9 @@ use crate::{redirect, sha256};
 
 const MAX_REDIRECTS: usize = 20;
 const MAX_NAME_CHARS: usize = 100;
-/// Programs that may be registered; the one that was not used for the longest time is forgotten first.
+/// Programs without a grant that may be registered; the one that was not used for the longest time is forgotten first.
 const MAX_REGISTERED: u32 = 10_000;
+const MAX_DESCRIPTION_BYTES: usize = 4 * 1024;
 /// How long a document that describes a program is used without being fetched again.
 const DOCUMENT_KEPT: Duration = Duration::from_secs(600);
 /// The same for one that could not be used.
@@ -94,6 +95,10 @@ impl Clients {
         let mut client = Client::read(String::new(), metadata)?;
         let described = serde_json::to_string(&client)
             .map_err(|error| Refused::new("invalid_client_metadata", error.to_string()))?;
+        if described.len() > MAX_DESCRIPTION_BYTES {
+            let why = format!("name and redirect addresses have more than {MAX_DESCRIPTION_BYTES} bytes");
+            return Err(Refused::new("invalid_client_metadata", why));
+        }
         let digest = data_encoding::HEXLOWER.encode(&sha256(&described)[..16]);
         client.id = format!("registered-{digest}");
         let now = clock.now();

@@ -52,7 +52,7 @@ impl Fixture {
 #[tokio::test]
 async fn groups_follow_the_provider() {
     let fixture = Fixture::new(&[]).await;
-    let first = fixture.sign_in(json!({"groups": ["board", "admin"]})).await.expect("signed in");
+    let first = fixture.sign_in(json!({"groups": ["board", "admin", 7]})).await.expect("signed in");
     assert_eq!((first.name.as_str(), first.groups), ("ann@example.org", vec!["board".to_owned()]), "no scope by claim");
     assert_eq!(fixture.sign_in(json!({})).await.expect("signed in").groups, ["board"], "nothing said");
     assert_eq!(fixture.sign_in(json!({"groups": "staff"})).await.expect("signed in").groups, ["staff"]);
@@ -68,13 +68,16 @@ async fn only_allowed_and_proved_people_sign_in() {
         (json!({"email_verified": false}), "may not sign in"),
         (json!({"nonce": "another"}), "not valid here"),
         (json!({"aud": "another program"}), "not valid here"),
+        (json!({"aud": ["tribune", "other"], "azp": "other"}), "not valid here"),
+        (json!({"email_verified": "false"}), "may not sign in"),
         (json!({"exp": ManualClock::START - 60}), "not valid here"),
     ] {
         let refused = fixture.sign_in(about.clone()).await.expect_err("refused");
         assert!(refused.contains(why), "{about}: {refused}");
     }
     assert!(fixture.users.list().await.expect("the store").is_empty());
-    assert!(fixture.sign_in(json!({"email": "Guest@example.com"})).await.is_ok());
+    assert!(fixture.sign_in(json!({"email": "Guest@example.com", "email_verified": "true"})).await.is_ok());
+    assert!(fixture.sign_in(json!({"aud": ["tribune", "other"], "azp": "tribune"})).await.is_ok());
 }
 
 #[tokio::test]

@@ -32,6 +32,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 /// anybody could keep a user out.
 const MAX_OF_PEER: u32 = 5;
 const MAX_OF_NAME: u32 = 100;
+/// Programs that one address registers within a minute. Hosts on the web register from few addresses.
+const MAX_REGISTRATIONS: u32 = 60;
 
 /// The user of a token, and what it allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,6 +44,13 @@ pub struct Identity {
     /// The one profile that it opens; `None` for all.
     pub profile: Option<String>,
     pub proof: Proof,
+}
+
+impl Identity {
+    /// Without the scopes of groups that the user has left. What an operator gave an API token, it keeps.
+    fn narrowed(self) -> Self {
+        Self { scopes: self.scopes.and(scopes_of(&self.groups)), ..self }
+    }
 }
 
 /// How a caller showed who they are.
@@ -77,6 +86,7 @@ pub struct Accounts {
     /// Wrong passwords, for each name with an address, and for each name.
     wrong_passwords: (Rate<(Option<Subject>, String)>, Rate<String>),
     checks: Semaphore,
+    registrations: Rate<Subject>,
 }
 
 #[derive(Clone)]
@@ -104,6 +114,7 @@ impl Accounts {
                 Rate::new(MAX_OF_PEER, MINUTE, clock.clone()),
                 Rate::new(MAX_OF_NAME, MINUTE, clock.clone()),
             ),
+            registrations: Rate::new(MAX_REGISTRATIONS, MINUTE, clock.clone()),
             clock,
             valid: Mutex::default(),
             checks: Semaphore::new(MAX_CHECKS),
@@ -176,26 +187,27 @@ impl Accounts {
             let proof = match session.token {
                 Some(_) => Proof::Token,
                 None if secret.starts_with(LOCAL_SESSION_PREFIX) => Proof::LocalLink,
+                None if session.owner.is_reserved() => return Ok(None),
                 None => Proof::SignIn,
             };
-            let identity = self.identity(session.owner, scopes, None).await?;
-            return Ok(Some((Identity { proof, ..identity }, None)));
+            let identity = Identity { proof, ..self.identity(session.owner, scopes, None).await? };
+            return Ok(Some((if proof == Proof::SignIn { identity.narrowed() } else { identity }, None)));
         }
         if let Some(issuer) = self.issuer()
             && secret.starts_with(ACCESS_PREFIX)
         {
-            let Some((user, scopes)) = issuer.authenticate(secret).await? else {
+            let Some((user, scopes, profile)) = issuer.authenticate(secret).await? else {
                 return Ok(None);
             };
-            return Ok(Some((self.identity(user, scopes, None).await?, None)));
+            return Ok(Some((self.identity(user, scopes, profile).await?.narrowed(), None)));
         }
         if let SignIn::Elsewhere(_, verifier) = &self.sign_in
             && Verifier::could_be(secret)
         {
             let found = verifier.authenticate(secret).await?;
-            return Ok(found.map(|(user, groups, scopes)| {
-                (Identity { user, groups, scopes, profile: None, proof: Proof::Token }, None)
-            }));
+            let proof = Proof::Token;
+            let identity = |(user, groups, scopes, profile)| Identity { user, groups, scopes, profile, proof };
+            return Ok(found.map(|found| (identity(found), None)));
         }
         if !secret.starts_with(tokens::PREFIX) {
             return Ok(None);
@@ -255,6 +267,14 @@ impl Accounts {
         user.ok_or_else(wrong)
     }
 
+    /// Counts a registration of a program.
+    pub(crate) fn count_registration(&self, peer: Option<IpAddr>) -> Result<()> {
+        let taken = Subject::peer(peer).map_or(Ok(()), |peer| self.registrations.take(&peer));
+        taken.map_err(|_| {
+            Error::rate_limited("Too many registrations from your address. Wait a minute, then try again.")
+        })
+    }
+
     /// Begins a session in a browser; returns its secret.
     pub(crate) async fn begin_session(&self, begun: NewSession<'_>) -> Result<String> {
         let NewSession { user, scopes, token, is_local } = begun;
@@ -306,7 +326,7 @@ pub(crate) struct NewSession<'u> {
 impl<'u> NewSession<'u> {
     /// Of somebody who has signed in with a password or at the provider.
     pub(crate) fn of(user: &'u User) -> Self {
-        Self { user: &user.name, scopes: scopes_of(user), token: None, is_local: false }
+        Self { user: &user.name, scopes: scopes_of(&user.groups), token: None, is_local: false }
     }
 
     pub(crate) fn of_token(token: &'u Token) -> Self {
@@ -320,10 +340,10 @@ impl<'u> NewSession<'u> {
     }
 }
 
-/// What a user may do, and may allow programs to do.
-fn scopes_of(user: &User) -> Scopes {
+/// What a user in these groups may do, and may allow programs to do.
+fn scopes_of(groups: &[String]) -> Scopes {
     let special = [Scope::Trade, Scope::Admin].into_iter();
-    let special = special.filter(|scope| user.groups.iter().any(|group| group == scope.as_str()));
+    let special = special.filter(|scope| groups.iter().any(|group| group == scope.as_str()));
     Scopes::USUAL.iter().chain(special).collect()
 }
 

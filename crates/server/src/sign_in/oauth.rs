@@ -120,8 +120,13 @@ pub(crate) async fn keys(State(guard): State<Arc<Guard>>) -> Result<Response, Re
     Ok(metadata(&json!({"keys": []})))
 }
 
-pub(crate) async fn register(State(guard): State<Arc<Guard>>, request: Request<Body>) -> Result<Response, Refusal> {
+pub(crate) async fn register(
+    State(guard): State<Arc<Guard>>,
+    Extension(caller): Extension<Caller>,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
     let issuer = issuer(&guard)?;
+    accounts(&guard)?.count_registration(caller.peer)?;
     let body = body(&guard, request).await?;
     Ok(answer(StatusCode::CREATED, issuer.register(body.as_bytes()).await))
 }
@@ -180,6 +185,7 @@ struct Decision {
 /// Asks the person whether a program may have access, after they have signed in.
 pub(crate) async fn authorize(
     State(guard): State<Arc<Guard>>,
+    State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
@@ -189,7 +195,7 @@ pub(crate) async fn authorize(
     let Some(user) = person(&caller) else {
         return Ok(to_sign_in(&guard, &query));
     };
-    let asked = match issuer.authorization(&query).await {
+    let asked = match issuer.authorization(&query, |profile| service.profile_for(profile, &caller).is_some()).await {
         Ok(asked) => asked,
         Err(error) => return Ok(refused(&guard, error)),
     };
@@ -221,7 +227,7 @@ pub(crate) async fn decide(
         return Ok(to_sign_in(&guard, &query));
     };
     let sent: Option<Decision> = parse_form(body(&guard, request).await?.as_bytes());
-    let asked = match issuer.authorization(&query).await {
+    let asked = match issuer.authorization(&query, |profile| service.profile_for(profile, &caller).is_some()).await {
         Ok(asked) => asked,
         Err(error) => return Ok(refused(&guard, error)),
     };

@@ -439,6 +439,14 @@ fn api_tokens_have_scopes_and_a_profile() {
     let listed: Value = serde_json::from_str(&tribune(&server, &["token", "list", "--json"]).0).expect("JSON");
     assert_eq!(listed[0]["scopes"], json!(["read"]));
     assert!(listed[0]["expires_at"].is_string(), "90 days unless said otherwise: {listed}");
+    // What an operator gives needs no group, also in a browser.
+    let operator = create(&["--scope", "admin"]);
+    let opened = server.post("/session", &[], &json!({"token": operator}).to_string());
+    let cookie = opened.header("set-cookie").split(';').next().expect("a pair").to_owned();
+    let bearer = format!("Bearer {operator}");
+    for proof in [("cookie", cookie.as_str()), ("authorization", &bearer)] {
+        assert_eq!(server.get("/metrics", &[proof]).status, 200, "{proof:?}");
+    }
     let forever = tribune(&server, &["token", "create", "--user", "ann", "--expires", "never", "--json"]);
     let forever: Value = serde_json::from_str(&forever.0).expect("JSON");
     assert_eq!(forever["expires_at"], Value::Null);
