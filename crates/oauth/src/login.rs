@@ -141,7 +141,9 @@ impl Provider {
         let login = format!("{} {}", self.keys.issuer, claims.sub);
         let groups = claims.groups.as_deref().map(groups);
         if let Some(user) = users.find_login(&login).await? {
-            // Who has left a group there has left it here.
+            // Who has left a group there has left it here; what an operator gave stays.
+            let given = user.groups.iter().filter(|group| Scope::parse(group).is_some());
+            let groups = groups.map(|groups| groups.into_iter().chain(given.cloned()).collect::<Vec<_>>());
             if let Some(groups) = groups.filter(|groups| *groups != user.groups) {
                 users.set_groups(&user.name, &groups).await?;
             }

@@ -452,14 +452,13 @@ fn api_tokens_have_scopes_and_a_profile() {
     assert_eq!(forever["expires_at"], Value::Null);
 }
 
+/// A source with tools for administrators.
+const INGESTING: &str = "[[sources]]\nname = \"hansard\"\nkind = \"speeches\"\npath = \"docs\"\ningest_dir = \"docs\"";
+
 #[test]
 fn administrators_are_members_of_their_group() {
-    let server = TestServer::builder()
-        .documents(&sample())
-        .tables("[store]\n[auth]\nissuer = \"builtin\"\n\n[[sources]]\nname = \"hansard\"\nkind = \"speeches\"\npath = \"docs\"\ningest_dir = \"docs\"")
-        .start();
+    let server = issuing(INGESTING);
     add_user(&server, "root", &["admin"]);
-    add_user(&server, "ann", &[]);
     let mut host = Host::new(&server);
     let at_admin = |person: &Person<'_>| {
         let headers: Vec<(&str, &str)> =
@@ -472,6 +471,64 @@ fn administrators_are_members_of_their_group() {
     host.cookie = sign_in(&server, "root", PASSWORD).expect("signed in");
     let root = host.with(&host.tokens("read admin")["access_token"]);
     assert_eq!(at_admin(&root), 200);
+}
+
+#[test]
+fn operator_sees_and_ends_grants() {
+    let server = issuing("");
+    let host = Host::new(&server);
+    let tokens = host.tokens("read tasks");
+    let ann = host.with(&tokens["access_token"]);
+    assert_eq!(ann.modern("tools/list", json!({})).status, 200);
+    let (shown, _) = tribune(&server, &["user", "grants", "ann"]);
+    assert!(shown.contains("A host") && shown.contains("read tasks"), "{shown}");
+    let (listed, _) = tribune(&server, &["user", "grants", "ann", "--json"]);
+    let listed: Value = serde_json::from_str(&listed).expect("JSON");
+    assert!(listed[0]["last_used"].is_string(), "{listed}");
+    tribune(&server, &["user", "revoke", "ann", listed[0]["id"].as_str().expect("an id")]);
+    crate::support::wait_for("the end of the grant", || ann.modern("tools/list", json!({})).status == 401);
+    assert_eq!(error(&host.refresh(&tokens["refresh_token"])).1, "invalid_grant");
+    assert!(tribune(&server, &["user", "grants", "ann"]).0.contains("lets no program in"));
+}
+
+#[test]
+fn who_leaves_a_group_loses_its_scope() {
+    let server = issuing(INGESTING);
+    let joined = tribune(&server, &["user", "group", "ann", "--add", "admin", "--add", "staff"]);
+    assert!(joined.0.contains("ann is in: admin, staff."), "{joined:?}");
+    let host = Host::new(&server);
+    let tokens = host.tokens("read admin");
+    assert_eq!(tokens["scope"], "read admin");
+    let bearer = format!("Bearer {}", tokens["access_token"].as_str().expect("a token"));
+    let lists = || server.modern_with("/mcp/admin", "tools/list", json!({}), &[("authorization", &bearer)]).status;
+    assert_eq!(lists(), 200);
+    tribune(&server, &["user", "group", "ann", "--remove", "admin"]);
+    crate::support::wait_for("the end of the scope", || lists() == 403);
+}
+
+#[test]
+fn grant_for_a_profile_opens_nothing_else() {
+    let server = issuing("");
+    let host = Host::new(&server);
+    let resource = |path: &str| format!("{}{path}", server.url);
+    let refused = host.decide("allow", &[("resource", &resource("/mcp/nonsense"))]);
+    assert_eq!(query_of(refused.header("location"), "error").as_deref(), Some("invalid_target"));
+    let opens = |path: &str, tokens: &Value| {
+        let bearer = format!("Bearer {}", tokens["access_token"].as_str().expect("a token"));
+        let headers = [("authorization", bearer.as_str())];
+        match path.starts_with("/mcp") {
+            true => server.modern_with(path, "tools/list", json!({}), &headers).status,
+            false => server.get(path, &headers).status,
+        }
+    };
+    for (asked, expected) in
+        [("/mcp/research", [200, 403, 403]), ("/sse/research", [200, 403, 403]), ("/mcp", [200; 3])]
+    {
+        let asked = resource(asked);
+        let tokens = host.redeem(&host.code(&[("resource", &asked)]), &[("resource", &asked)]).json();
+        let found = ["/mcp/research", "/mcp", "/data/docs:beans.md"].map(|path| opens(path, &tokens));
+        assert_eq!(found, expected, "{asked}");
+    }
 }
 
 #[test]
