@@ -44,7 +44,9 @@ class Browser:
             if url.startswith(self.callback):
                 return url, ""
             try:
-                answer = self.opener.open(urllib.request.Request(url, data=data))
+                origin = "{0.scheme}://{0.netloc}".format(urllib.parse.urlsplit(url))
+                headers = {} if data is None else {"Origin": origin}
+                answer = self.opener.open(urllib.request.Request(url, data=data, headers=headers))
                 return url, answer.read().decode()
             except urllib.error.HTTPError as error:
                 if error.code not in (301, 302, 303, 307):

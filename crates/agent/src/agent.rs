@@ -47,8 +47,13 @@ impl Agent {
         &self.shared.settings
     }
 
-    /// Checks the request and finds its conversation.
-    pub async fn begin(&self, request: ChatRequest, user: &UserId) -> Result<Accepted> {
+    /// Checks the request and finds its conversation. `admit` refuses tools that the caller may not call.
+    pub async fn begin(
+        &self,
+        request: ChatRequest,
+        user: &UserId,
+        admit: impl Fn(&str) -> Result<()>,
+    ) -> Result<Accepted> {
         let mut question = question(&request)?;
         let mut claim = None;
         if let Some(id) = request.request_id {
@@ -62,7 +67,7 @@ impl Agent {
         }
         let asked_at = self.shared.clock.now();
         let state = self.find(&request, user, asked_at).await?;
-        let decided = self.decide(&request, state.as_ref(), user, asked_at).await?;
+        let decided = self.decide(&request, state.as_ref(), user, asked_at, admit).await?;
         if question.is_empty() {
             question = said(&decided);
         }
@@ -91,6 +96,7 @@ impl Agent {
         state: Option<&ConversationState>,
         user: &UserId,
         now: Timestamp,
+        admit: impl Fn(&str) -> Result<()>,
     ) -> Result<Vec<Decided>> {
         let word = confirm::decision(&request.message).filter(|_| !request.has_decisions());
         let ids: Vec<Uuid> = match (word, state) {
@@ -101,6 +107,12 @@ impl Agent {
         };
         if ids.is_empty() {
             return Ok(Vec::new());
+        }
+        let is_confirmed = |id: &Uuid| word.unwrap_or_else(|| request.confirm.contains(id));
+        // A call that is taken and then refused would be lost.
+        let pending = state.into_iter().flat_map(|state| &state.pending);
+        for call in pending.filter(|call| ids.contains(&call.id) && is_confirmed(&call.id)).filter_map(HeldCall::read) {
+            admit(&call.tool)?;
         }
         let unknown = || Error::not_found("Unknown confirmation: it was decided, has expired, or never existed");
         let taken = match state {
@@ -115,8 +127,7 @@ impl Agent {
             Err(error) => return Err(error),
         };
         let decided = taken.iter().filter_map(|pending| {
-            let confirmed = word.unwrap_or_else(|| request.confirm.contains(&pending.id));
-            HeldCall::read(pending).map(|call| Decided { call, confirmed })
+            HeldCall::read(pending).map(|call| Decided { call, confirmed: is_confirmed(&pending.id) })
         });
         Ok(decided.collect())
     }

@@ -5,11 +5,11 @@
 
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
-use tribune_core::{JsonObject, ToolSpec};
+use tribune_core::{JsonObject, ToolSpec, legible};
 use tribune_storage::PendingCall;
 
 use crate::chat::Confirmation;
-use crate::text::{clip, legible};
+use crate::text::clip;
 
 /// Longest arguments of a held call.
 pub(crate) const MAX_CALL_BYTES: usize = 4 * 1024;

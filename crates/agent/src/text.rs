@@ -81,21 +81,6 @@ pub(crate) fn plain(text: &str) -> String {
     shown
 }
 
-/// One line, without characters that are not seen or that turn text around.
-pub(crate) fn legible(text: &str) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.replace(|c: char| c.is_control() || is_invisible(c), "")
-}
-
-const fn is_invisible(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
-}
-
 fn is_uuid(text: &str) -> bool {
     text.as_bytes().get(8) == Some(&b'-') && Uuid::try_parse(text).is_ok()
 }

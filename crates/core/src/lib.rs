@@ -34,7 +34,7 @@ pub use document::{Cited, Document, Hit};
 pub use error::{Error, ErrorKind, Result};
 pub use id::{DocumentId, InvalidId};
 pub use links::Links;
-pub use printable::escape_controls;
+pub use printable::{escape_controls, legible};
 pub use readers::{Reader, Readers};
 pub use scope::{Scope, Scopes};
 pub use source::{Panel, Query, Source, SourceFacts, SourceStatus};

@@ -34,6 +34,11 @@ impl UserId {
         Self("admin".into())
     }
 
+    /// Whether nobody else may have this name: who had it would own what is the local user's or the administrator's.
+    pub fn is_reserved(&self) -> bool {
+        *self == Self::local() || *self == Self::admin()
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }

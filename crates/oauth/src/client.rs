@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tribune_core::{Clock, Result};
+use tokio::sync::Semaphore;
+use tribune_core::{Clock, Result, legible};
 use tribune_storage::Grants;
 use url::Url;
 
@@ -16,11 +17,16 @@ use crate::{redirect, sha256};
 
 const MAX_REDIRECTS: usize = 20;
 const MAX_NAME_CHARS: usize = 100;
-/// Programs that may be registered; the one that was not used for the longest time is forgotten first.
+/// Programs without a grant that may be registered; the one that was not used for the longest time is forgotten first.
 const MAX_REGISTERED: u32 = 10_000;
+const MAX_DESCRIPTION_BYTES: usize = 4 * 1024;
 /// How long a document that describes a program is used without being fetched again.
 const DOCUMENT_KEPT: Duration = Duration::from_secs(600);
+/// The same for one that could not be used.
+const FAILURE_KEPT: Duration = Duration::from_secs(30);
 const MAX_DOCUMENTS: usize = 1_000;
+/// Documents that are fetched at once.
+const MAX_FETCHES: usize = 8;
 
 /// A program that asks for access.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,13 +54,15 @@ impl Client {
             redirect_uris.push(address.to_owned());
         }
         let name = metadata.get("client_name").and_then(Value::as_str).unwrap_or_default();
-        let name: String = name.chars().filter(|c| !c.is_control()).take(MAX_NAME_CHARS).collect();
-        Ok(Self { id, name: name.trim().to_owned(), redirect_uris })
+        let name = legible(name).chars().take(MAX_NAME_CHARS).collect();
+        Ok(Self { id, name, redirect_uris })
     }
 
-    pub(crate) fn may_be_sent_to(&self, address: &str) -> bool {
+    /// The address as a URL, if the program may be sent there.
+    pub(crate) fn redirect(&self, address: &str) -> Option<Url> {
         let mut registered = self.redirect_uris.iter();
-        redirect::check(address).is_ok() && registered.any(|registered| redirect::matches(registered, address))
+        let url = redirect::check(address).ok()?;
+        registered.any(|registered| redirect::matches(registered, address)).then_some(url)
     }
 
     /// The only address of the program, if it has one.
@@ -70,12 +78,16 @@ impl Client {
 pub(crate) struct Clients {
     grants: Grants,
     fetcher: Fetcher,
-    documents: Mutex<HashMap<String, (Instant, Client)>>,
+    documents: Mutex<HashMap<String, (Instant, Described)>>,
+    fetches: Semaphore,
 }
+
+/// What the document of a program says, or why it cannot be used.
+type Described = Result<Client, String>;
 
 impl Clients {
     pub(crate) fn new(grants: Grants, fetcher: Fetcher) -> Self {
-        Self { grants, fetcher, documents: Mutex::default() }
+        Self { grants, fetcher, documents: Mutex::default(), fetches: Semaphore::new(MAX_FETCHES) }
     }
 
     /// Registers a program. The same description gets the same id, so that registering again costs nothing.
@@ -83,6 +95,10 @@ impl Clients {
         let mut client = Client::read(String::new(), metadata)?;
         let described = serde_json::to_string(&client)
             .map_err(|error| Refused::new("invalid_client_metadata", error.to_string()))?;
+        if described.len() > MAX_DESCRIPTION_BYTES {
+            let why = format!("name and redirect addresses have more than {MAX_DESCRIPTION_BYTES} bytes");
+            return Err(Refused::new("invalid_client_metadata", why));
+        }
         let digest = data_encoding::HEXLOWER.encode(&sha256(&described)[..16]);
         client.id = format!("registered-{digest}");
         let now = clock.now();
@@ -123,26 +139,37 @@ impl Clients {
     }
 
     /// A program whose id is the address of a document about it.
-    async fn described(&self, id: &str, now: Instant) -> Result<Client, String> {
-        let is_fresh = |at: Instant| now.saturating_duration_since(at) < DOCUMENT_KEPT;
-        if let Some((at, client)) = self.documents().get(id)
-            && is_fresh(*at)
-        {
-            return Ok(client.clone());
-        }
+    async fn described(&self, id: &str, now: Instant) -> Described {
         let url = self.checked_id(id)?;
-        let failed = |why: &str| format!("The description of this program, {url}, cannot be used: {why}.");
-        let document = self.fetcher.json(&url).await.map_err(|error| failed(error.message()))?;
-        if document.get("client_id").and_then(Value::as_str) != Some(id) {
-            return Err(failed("its `client_id` is not its own address"));
+        let known = |documents: &HashMap<String, (Instant, Described)>| {
+            let (at, described) = documents.get(id)?;
+            let kept = if described.is_ok() { DOCUMENT_KEPT } else { FAILURE_KEPT };
+            (now.saturating_duration_since(*at) < kept).then(|| described.clone())
+        };
+        if let Some(described) = known(&self.documents()) {
+            return described;
         }
-        let client = Client::read(id.to_owned(), &document).map_err(|refused| failed(&refused.description))?;
+        let _slot = self.fetches.acquire().await.map_err(|_| "This server is stopping.".to_owned())?;
+        // Who waited for a slot may have waited for this document.
+        if let Some(described) = known(&self.documents()) {
+            return described;
+        }
+        let described = self.fetch(id, &url).await;
         let mut documents = self.documents();
         if documents.len() >= MAX_DOCUMENTS {
             documents.clear();
         }
-        documents.insert(id.to_owned(), (now, client.clone()));
-        Ok(client)
+        documents.insert(id.to_owned(), (now, described.clone()));
+        described
+    }
+
+    async fn fetch(&self, id: &str, url: &Url) -> Described {
+        let failed = |why: &str| format!("The description of this program, {url}, cannot be used: {why}.");
+        let document = self.fetcher.json(url).await.map_err(|error| failed(error.message()))?;
+        if document.get("client_id").and_then(Value::as_str) != Some(id) {
+            return Err(failed("its `client_id` is not its own address"));
+        }
+        Client::read(id.to_owned(), &document).map_err(|refused| failed(&refused.description))
     }
 
     fn checked_id(&self, id: &str) -> Result<Url, String> {
@@ -163,7 +190,7 @@ impl Clients {
         Ok(url)
     }
 
-    fn documents(&self) -> std::sync::MutexGuard<'_, HashMap<String, (Instant, Client)>> {
+    fn documents(&self) -> std::sync::MutexGuard<'_, HashMap<String, (Instant, Described)>> {
         self.documents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

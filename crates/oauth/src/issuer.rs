@@ -15,7 +15,7 @@ use crate::client::{Client, Clients};
 use crate::fetch::Fetcher;
 use crate::refused::Refused;
 use crate::secret::{challenge, is_same};
-use crate::{new_secret, sha256};
+use crate::{Resources, new_secret, redirect, sha256};
 
 /// Access tokens begin with this.
 pub const ACCESS_PREFIX: &str = "tribune_at_";
@@ -26,10 +26,14 @@ const ACCESS_LIVES: Duration = Duration::from_secs(3_600);
 const REFRESH_LIVES: Duration = Duration::from_secs(90 * 24 * 3_600);
 /// How long a replaced refresh token still works: some hosts refresh from two addresses at once.
 const REFRESH_GRACE: Duration = Duration::from_secs(60);
+/// How often it works in all.
+const MAX_REFRESHES: u32 = 5;
+const NOT_OURS: &str = "resource is not an MCP endpoint of this server, nor its base address";
 
 pub struct Issuer {
     /// The public address, without a slash at the end: the issuer's name, everywhere the same.
     base: String,
+    resources: Resources,
     grants: Grants,
     clients: Clients,
     clock: Arc<dyn Clock>,
@@ -39,10 +43,27 @@ pub struct Issuer {
 #[derive(Debug, Clone)]
 pub struct Authorization {
     pub client: Client,
-    pub redirect_uri: String,
     pub scopes: Scopes,
+    /// The one profile that it is for; `None` for all.
+    profile: Option<String>,
+    /// Where the browser goes after the decision.
+    redirect: Url,
+    /// The same as the program wrote it.
+    redirect_uri: String,
     state: Option<String>,
     challenge: String,
+}
+
+impl Authorization {
+    /// Who gets the code, for the person: a host, or the scheme of a program on their machine.
+    pub fn destination(&self) -> String {
+        redirect::destination(&self.redirect)
+    }
+
+    /// Where the form for the decision leads, for the page's policy: an origin or a scheme.
+    pub fn form_target(&self) -> String {
+        redirect::origin(&self.redirect)
+    }
 }
 
 /// Why a request for access does not reach the person.
@@ -63,9 +84,16 @@ struct Proof {
 
 impl Issuer {
     /// `exempt` are hosts of this network, written `host:port`, whose descriptions of programs may be fetched.
-    pub fn new(base: &str, grants: Grants, exempt: Arc<[String]>, clock: Arc<dyn Clock>) -> Result<Self> {
+    pub fn new(
+        base: &str,
+        resources: Resources,
+        grants: Grants,
+        exempt: Arc<[String]>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self> {
         Ok(Self {
             base: base.to_owned(),
+            resources,
             clients: Clients::new(grants.clone(), Fetcher::guarded(exempt)?),
             grants,
             clock,
@@ -104,8 +132,12 @@ impl Issuer {
         self.clients.register(&metadata, &*self.clock).await
     }
 
-    /// Checks a request for access.
-    pub async fn authorization(&self, query: &str) -> Result<Authorization, AuthorizeError> {
+    /// Checks a request for access of somebody for whom the profiles exist that `has_profile` accepts.
+    pub async fn authorization(
+        &self,
+        query: &str,
+        has_profile: impl Fn(&str) -> bool,
+    ) -> Result<Authorization, AuthorizeError> {
         let shown = |why: &str| AuthorizeError::Shown(why.to_owned());
         let parameters = parameters(query).map_err(|refused| AuthorizeError::Shown(refused.description))?;
         let given = |name: &str| parameters.get(name).map(String::as_str).filter(|value| !value.is_empty());
@@ -117,15 +149,15 @@ impl Issuer {
         let redirect_uri = redirect_uri
             .ok_or_else(|| shown("The program did not say where to send you back: `redirect_uri` is missing."))?
             .to_owned();
-        if !client.may_be_sent_to(&redirect_uri) {
-            return Err(shown(
+        let redirect = client.redirect(&redirect_uri).ok_or_else(|| {
+            shown(
                 "The program wants to send you to an address that it did not register. Do not go on: this may be an attack.",
-            ));
-        }
+            )
+        })?;
         let state = given("state").map(str::to_owned);
         let refused = |code: &str, why: &str| {
             let answer = [("error", code), ("error_description", why)];
-            AuthorizeError::Redirect(self.answer(&redirect_uri, state.as_deref(), &answer))
+            AuthorizeError::Redirect(self.answer(&redirect, state.as_deref(), &answer))
         };
         if given("response_type") != Some("code") {
             return Err(refused("unsupported_response_type", "response_type must be code"));
@@ -135,9 +167,8 @@ impl Issuer {
         let Some(challenge) = challenge.map(str::to_owned) else {
             return Err(refused("invalid_request", "PKCE is required: code_challenge with code_challenge_method=S256"));
         };
-        if given("resource").is_some_and(|resource| !self.owns(resource)) {
-            return Err(refused("invalid_target", "resource is not an address of this server"));
-        }
+        let profile = self.profile(given("resource")).filter(|profile| profile.as_deref().is_none_or(&has_profile));
+        let profile = profile.ok_or_else(|| refused("invalid_target", NOT_OURS))?;
         let scopes = match given("scope") {
             Some(asked) => Scopes::named(asked.split(' ')),
             None => Scopes::USUAL,
@@ -145,7 +176,7 @@ impl Issuer {
         if scopes == Scopes::NONE {
             return Err(refused("invalid_scope", "no known scope was asked for"));
         }
-        Ok(Authorization { client, redirect_uri, scopes, state, challenge })
+        Ok(Authorization { client, scopes, profile, redirect, redirect_uri, state, challenge })
     }
 
     /// Grants access to what was asked for and is `allowed` to this user; returns where to send the browser.
@@ -163,8 +194,10 @@ impl Issuer {
             client: asked.client.id.clone(),
             client_name: asked.client.name.clone(),
             scopes: scopes.names(),
+            profile: asked.profile.clone(),
             created_at: now,
             expires_at: now + CODE_LIVES,
+            used_at: None,
             revoked_at: None,
         };
         let secret = GrantSecret {
@@ -172,19 +205,17 @@ impl Issuer {
             ..secret(&code, SecretKind::Code, now + CODE_LIVES)
         };
         self.grants.begin(&grant, &secret).await?;
-        Ok(self.answer(&asked.redirect_uri, asked.state.as_deref(), &[("code", &code)]))
+        Ok(self.answer(&asked.redirect, asked.state.as_deref(), &[("code", &code)]))
     }
 
     /// Where to send the browser of somebody who denies access.
     pub fn deny(&self, asked: &Authorization) -> String {
         let answer = [("error", "access_denied"), ("error_description", "the person did not allow it")];
-        self.answer(&asked.redirect_uri, asked.state.as_deref(), &answer)
+        self.answer(&asked.redirect, asked.state.as_deref(), &answer)
     }
 
-    fn answer(&self, redirect_uri: &str, state: Option<&str>, answer: &[(&str, &str)]) -> String {
-        let Ok(mut url) = Url::parse(redirect_uri) else {
-            return redirect_uri.to_owned();
-        };
+    fn answer(&self, redirect: &Url, state: Option<&str>, answer: &[(&str, &str)]) -> String {
+        let mut url = redirect.clone();
         let mut query = url.query_pairs_mut();
         query.extend_pairs(answer);
         query.extend_pairs(state.map(|state| ("state", state)));
@@ -193,10 +224,20 @@ impl Issuer {
         url.into()
     }
 
-    /// Whether a resource that a program names is this server or a part of it.
-    fn owns(&self, resource: &str) -> bool {
-        let rest = resource.strip_prefix(self.base.as_str());
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    /// The one profile that a resource opens, which a program names (RFC 8707); `None` if it is not of this server.
+    fn profile(&self, resource: Option<&str>) -> Option<Option<String>> {
+        match resource {
+            Some(resource) => self.resources.get(resource.trim_end_matches('/')).cloned(),
+            None => Some(None),
+        }
+    }
+
+    /// Tokens are for what was allowed, and for nothing else that the program names later.
+    fn check_resource(&self, grant: &Grant, resource: Option<&str>) -> Result<(), Refused> {
+        if resource.is_none() || self.profile(resource).as_ref() == Some(&grant.profile) {
+            return Ok(());
+        }
+        Err(Refused::new("invalid_target", "resource is not what the person allowed"))
     }
 
     /// The token endpoint: a form, and the id of the program if it came as a user name.
@@ -205,17 +246,18 @@ impl Issuer {
         let given = |name: &str| parameters.get(name).map(String::as_str).filter(|value| !value.is_empty());
         let client = given("client_id").or(basic_client);
         let client = client.ok_or_else(|| Refused::new("invalid_client", "client_id is missing"))?;
-        if given("resource").is_some_and(|resource| !self.owns(resource)) {
-            return Err(Refused::new("invalid_target", "resource is not an address of this server"));
+        let resource = given("resource");
+        if self.profile(resource).is_none() {
+            return Err(Refused::new("invalid_target", NOT_OURS));
         }
         let required =
             |name: &str| given(name).ok_or_else(|| Refused::new("invalid_request", format!("{name} is missing")));
         match required("grant_type")? {
             "authorization_code" => {
                 let verifier = required("code_verifier")?;
-                self.redeem(required("code")?, client, verifier, given("redirect_uri")).await
+                self.redeem(required("code")?, client, verifier, given("redirect_uri"), resource).await
             }
-            "refresh_token" => self.refresh(required("refresh_token")?, client, given("scope")).await,
+            "refresh_token" => self.refresh(required("refresh_token")?, client, given("scope"), resource).await,
             _ => Err(Refused::new("unsupported_grant_type", "grant_type must be authorization_code or refresh_token")),
         }
     }
@@ -226,6 +268,7 @@ impl Issuer {
         client: &str,
         verifier: &str,
         redirect_uri: Option<&str>,
+        resource: Option<&str>,
     ) -> Result<Value, Refused> {
         let invalid = || Refused::new("invalid_grant", "the code is unknown, expired, used or not of this program");
         let now = self.clock.now();
@@ -243,11 +286,18 @@ impl Issuer {
         if !is_proved || !is_same_address || grant.client != client || secret.expires_at <= now {
             return Err(invalid());
         }
+        self.check_resource(&grant, resource)?;
         // A used code never works again.
-        self.exchange(&grant, code, now, Timestamp::MAX).await?.ok_or_else(invalid)
+        self.exchange(&grant, None, code, now, Timestamp::MAX).await?.ok_or_else(invalid)
     }
 
-    async fn refresh(&self, token: &str, client: &str, asked: Option<&str>) -> Result<Value, Refused> {
+    async fn refresh(
+        &self,
+        token: &str,
+        client: &str,
+        asked: Option<&str>,
+        resource: Option<&str>,
+    ) -> Result<Value, Refused> {
         let invalid = || {
             let why = "the refresh token is unknown, expired, replaced, revoked or not of this program";
             Refused::new("invalid_grant", why)
@@ -259,14 +309,15 @@ impl Issuer {
         if grant.revoked_at.is_some() || secret.expires_at <= now {
             return Err(invalid());
         }
+        self.check_resource(&grant, resource)?;
         let granted = Scopes::named(grant.scopes.iter().map(String::as_str));
-        let more = asked.map(|asked| Scopes::named(asked.split(' ')).without(granted));
-        if more.is_some_and(|more| more != Scopes::NONE) {
-            return Err(Refused::new("invalid_scope", "a refresh cannot give more than was allowed"));
+        let asked = asked.map(|asked| Scopes::named(asked.split(' ')));
+        if asked.is_some_and(|asked| asked == Scopes::NONE || asked.without(granted) != Scopes::NONE) {
+            return Err(Refused::new("invalid_scope", "a refresh gives what was allowed, or a part of it"));
         }
         let reusable_from = now - REFRESH_GRACE;
-        if let Some(tokens) = self.exchange(&grant, token, now, reusable_from).await? {
-            return Ok(tokens);
+        if secret.used_at.is_none_or(|used| used >= reusable_from) {
+            return self.exchange(&grant, asked, token, now, reusable_from).await?.ok_or_else(invalid);
         }
         // Replaced long ago, and used again: one of two holders stole it.
         self.grants.revoke(&grant.id, now).await?;
@@ -274,21 +325,25 @@ impl Issuer {
         Err(invalid())
     }
 
-    /// New tokens for a secret that is used with this.
+    /// New tokens for a secret that is used with this. The access token allows only `narrowed`, if that is given.
     async fn exchange(
         &self,
         grant: &Grant,
+        narrowed: Option<Scopes>,
         used: &str,
         now: Timestamp,
         reusable_from: Timestamp,
     ) -> Result<Option<Value>, Refused> {
         let (access, refresh) = (new_secret(ACCESS_PREFIX), new_secret(REFRESH_PREFIX));
+        let narrowed = narrowed.map(Scopes::names);
+        let scope = narrowed.as_ref().unwrap_or(&grant.scopes).join(" ");
         let exchange = SecretExchange {
             used: sha256(used),
             now,
             reusable_from,
+            most_uses: MAX_REFRESHES,
             new: vec![
-                secret(&access, SecretKind::Access, now + ACCESS_LIVES),
+                GrantSecret { scopes: narrowed, ..secret(&access, SecretKind::Access, now + ACCESS_LIVES) },
                 secret(&refresh, SecretKind::Refresh, now + REFRESH_LIVES),
             ],
             expires_at: now + REFRESH_LIVES,
@@ -301,7 +356,7 @@ impl Issuer {
             "token_type": "Bearer",
             "expires_in": ACCESS_LIVES.as_secs(),
             "refresh_token": refresh,
-            "scope": grant.scopes.join(" "),
+            "scope": scope,
         })))
     }
 
@@ -325,20 +380,21 @@ impl Issuer {
         Ok(())
     }
 
-    /// The user of an access token, and what it allows; `None` if it is not valid.
-    pub async fn authenticate(&self, token: &str) -> Result<Option<(UserId, Scopes)>> {
+    /// The user of an access token, what it allows, and the one profile that it opens; `None` if it is not valid.
+    pub async fn authenticate(&self, token: &str) -> Result<Option<(UserId, Scopes, Option<String>)>> {
         let Some((grant, secret)) = self.grants.find(sha256(token)).await? else {
             return Ok(None);
         };
         let is_valid =
             secret.kind == SecretKind::Access && secret.expires_at > self.clock.now() && grant.revoked_at.is_none();
-        let scopes = Scopes::named(grant.scopes.iter().map(String::as_str));
-        Ok(is_valid.then_some((grant.user, scopes)))
+        let scopes = secret.scopes.unwrap_or(grant.scopes);
+        let scopes = Scopes::named(scopes.iter().map(String::as_str));
+        Ok(is_valid.then_some((grant.user, scopes, grant.profile)))
     }
 }
 
 fn secret(shown: &str, kind: SecretKind, expires_at: Timestamp) -> GrantSecret {
-    GrantSecret { sha256: sha256(shown), kind, proof: None, expires_at, used_at: None }
+    GrantSecret { sha256: sha256(shown), kind, proof: None, scopes: None, expires_at, used_at: None }
 }
 
 /// The parameters of a query or a form. Only `resource` may be given more than once; then all must be the same.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use data_encoding::BASE64URL_NOPAD;
 use ring::signature::{self, RsaParameters, RsaPublicKeyComponents, UnparsedPublicKey, VerificationAlgorithm};
 use serde::Deserialize;
+use serde_json::Value;
 use tokio::sync::Mutex;
 use tribune_core::{Clock, Error, Result};
 use url::Url;
@@ -48,7 +49,7 @@ pub(crate) struct Key {
 
 #[derive(Deserialize)]
 struct KeySet {
-    keys: Vec<serde_json::Value>,
+    keys: Vec<Value>,
 }
 
 /// Another issuer, with its keys as they were last fetched.
@@ -135,12 +136,9 @@ impl Keys {
     }
 
     async fn fetch(&self) -> Result<Known> {
-        let trimmed = self.issuer.trim_end_matches('/');
-        let address = format!("{trimmed}/.well-known/openid-configuration");
+        let (address, metadata) = self.metadata().await?;
         let invalid = |error: &dyn std::fmt::Display| Error::unavailable(format!("{address} cannot be used: {error}"));
-        let url = Url::parse(&address).map_err(|error| invalid(&error))?;
-        let discovery: Discovery =
-            serde_json::from_value(self.fetcher.json(&url).await?).map_err(|error| invalid(&error))?;
+        let discovery: Discovery = serde_json::from_value(metadata).map_err(|error| invalid(&error))?;
         if discovery.issuer != self.issuer {
             return Err(invalid(&format!("its issuer is {:?}, not {:?}", discovery.issuer, self.issuer)));
         }
@@ -150,6 +148,26 @@ impl Keys {
         let keys = set.keys.into_iter().take(MAX_KEYS);
         let keys = keys.filter_map(|key| serde_json::from_value(key).ok()).collect();
         Ok(Known { at: self.clock.monotonic(), discovery: Arc::new(discovery), keys })
+    }
+
+    /// The metadata, with its address: as OpenID providers publish it, or else as other issuers do (RFC 8414).
+    async fn metadata(&self) -> Result<(Url, Value)> {
+        let invalid = |error| Error::invalid_argument(format!("the issuer {:?} is no address: {error}", self.issuer));
+        let issuer = Url::parse(&self.issuer).map_err(invalid)?;
+        let path = issuer.path().trim_end_matches('/');
+        let at = |path: &str| {
+            let mut url = issuer.clone();
+            url.set_path(path);
+            url
+        };
+        let openid = at(&format!("{path}/.well-known/openid-configuration"));
+        let failed = match self.fetcher.json(&openid).await {
+            Ok(metadata) => return Ok((openid, metadata)),
+            Err(error) => error,
+        };
+        let other = at(&format!("/.well-known/oauth-authorization-server{path}"));
+        let metadata = self.fetcher.json(&other).await.map_err(|_| failed)?;
+        Ok((other, metadata))
     }
 
     fn known(&self) -> Option<Known> {

@@ -10,6 +10,8 @@
 //! - `keys`, [`jwt`]: tokens that another issuer signed;
 //! - [`login`]: people who sign in at a provider.
 
+use std::collections::HashMap;
+
 mod client;
 mod fetch;
 pub mod issuer;
@@ -26,3 +28,6 @@ pub use issuer::{Authorization, AuthorizeError, Issuer};
 pub use password::{hash_password, verify_password};
 pub use refused::Refused;
 pub use secret::{new_secret, sha256};
+
+/// The addresses that a token may be for, each with the one profile that it then opens; `None` for all of this server.
+pub type Resources = HashMap<String, Option<String>>;

@@ -8,7 +8,7 @@ use tribune_storage::{User, Users};
 use url::Url;
 
 use crate::fetch::send;
-use crate::jwt::{Claims, OneOrMany, digest_name, verify};
+use crate::jwt::{Claims, digest_name, verify};
 use crate::keys::Keys;
 use crate::new_secret;
 use crate::secret::challenge;
@@ -78,8 +78,10 @@ impl Provider {
     /// The user who signed in, who becomes one the first time.
     pub async fn finish(&self, code: &str, pending: &Pending, callback: &str, users: &Users) -> Result<UserId> {
         let token = self.redeem(code, pending, callback).await?;
-        let claims = verify(&self.keys, &token, &[&self.client_id], &*self.clock).await?;
-        let claims = claims.filter(|claims| claims.nonce.as_deref() == Some(&*pending.nonce));
+        let claims = verify(&self.keys, &token, |audience| audience == self.client_id, &*self.clock).await?;
+        // A token for several may be issued to another program.
+        let is_for_us = |claims: &Claims| claims.azp.as_ref().is_none_or(|program| *program == self.client_id);
+        let claims = claims.filter(|claims| claims.nonce.as_deref() == Some(&*pending.nonce) && is_for_us(claims));
         let claims = claims
             .ok_or_else(|| Error::forbidden(format!("{} answered with a token that is not valid here", self.host())))?;
         self.check_allowed(&claims)?;
@@ -119,8 +121,7 @@ impl Provider {
         if self.allow.is_empty() {
             return Ok(());
         }
-        let verified = claims.email_verified.unwrap_or(false);
-        let email = claims.email.as_deref().filter(|_| verified).map(str::to_ascii_lowercase);
+        let email = claims.email.as_deref().filter(|_| claims.email_verified).map(str::to_ascii_lowercase);
         let fits = |allowed: &String| {
             let allowed = allowed.to_ascii_lowercase();
             email.as_ref().is_some_and(|email| match allowed.starts_with('@') {
@@ -138,16 +139,18 @@ impl Provider {
 
     async fn known_or_new(&self, claims: &Claims, users: &Users) -> Result<UserId> {
         let login = format!("{} {}", self.keys.issuer, claims.sub);
-        let groups = claims.groups.as_ref().map(groups);
+        let groups = claims.groups.as_deref().map(groups);
         if let Some(user) = users.find_login(&login).await? {
-            // Who has left a group there has left it here.
+            // Who has left a group there has left it here; what an operator gave stays.
+            let given = user.groups.iter().filter(|group| Scope::parse(group).is_some());
+            let groups = groups.map(|groups| groups.into_iter().chain(given.cloned()).collect::<Vec<_>>());
             if let Some(groups) = groups.filter(|groups| *groups != user.groups) {
                 users.set_groups(&user.name, &groups).await?;
             }
             return Ok(user.name);
         }
         // Other names can be chosen freely at some providers, also those of people here.
-        let verified = claims.email.as_deref().filter(|_| claims.email_verified == Some(true));
+        let verified = claims.email.as_deref().filter(|_| claims.email_verified);
         let wanted = verified.and_then(|name| UserId::new(name).ok());
         let mut user = User {
             name: UserId::local(),
@@ -176,7 +179,7 @@ impl Provider {
 }
 
 /// The groups that a provider names. Those that give scopes are the operator's to give.
-fn groups(named: &OneOrMany) -> Vec<String> {
+fn groups(named: &[String]) -> Vec<String> {
     let groups = named.iter().filter(|group| Scope::parse(group).is_none());
-    groups.take(MAX_GROUPS).map(str::to_owned).collect()
+    groups.take(MAX_GROUPS).cloned().collect()
 }

@@ -3,20 +3,21 @@
 use url::{Host, Url};
 
 const MAX_CHARS: usize = 2_000;
-/// Schemes that a browser or the system handles itself.
-const FORBIDDEN_SCHEMES: [&str; 12] = [
-    "javascript",
-    "data",
-    "vbscript",
-    "file",
-    "blob",
-    "about",
-    "ftp",
-    "ws",
-    "wss",
-    "mailto",
-    "view-source",
-    "filesystem",
+/// Schemes of hosts on people's machines whose makers put no domain into them. Others have a dot (RFC 8252): schemes
+/// without one belong to browsers and systems, such as `intent` and `search-ms`.
+const HOST_SCHEMES: [&str; 12] = [
+    "antigravity",
+    "claude",
+    "cursor",
+    "kiro",
+    "lmstudio",
+    "raycast",
+    "vscode",
+    "vscode-insiders",
+    "vscodium",
+    "warp",
+    "windsurf",
+    "zed",
 ];
 
 /// Checks an address that a program wants to be sent back to.
@@ -34,12 +35,40 @@ pub(crate) fn check(address: &str) -> Result<Url, String> {
     if !url.username().is_empty() || url.password().is_some() {
         return refused("must have no user name or password");
     }
+    if !is_plain(address, &url) {
+        return refused(&format!("must be written as browsers write it: {url}"));
+    }
     match url.scheme() {
         "https" => Ok(url),
         "http" if is_loopback(&url) => Ok(url),
         "http" => refused("must be https, or http to a loopback address"),
-        scheme if FORBIDDEN_SCHEMES.contains(&scheme) => refused("has a scheme that is not allowed"),
-        _ => Ok(url),
+        scheme if scheme.contains('.') || HOST_SCHEMES.contains(&scheme) => Ok(url),
+        _ => refused("has a scheme without a dot, such as com.example.app, that is none of a known host"),
+    }
+}
+
+/// Whether every reader of an address takes it for the same. A host that is not ASCII, or an empty path, may be written
+/// otherwise than a browser does.
+fn is_plain(address: &str, url: &Url) -> bool {
+    match address.is_ascii() {
+        true => url.as_str() == address || url.as_str().strip_suffix('/') == Some(address),
+        false => address.starts_with("https://") && !address.contains('\\'),
+    }
+}
+
+/// Whom an address reaches: a host, or the program that a scheme opens, whatever stands where a host would.
+pub(crate) fn destination(url: &Url) -> String {
+    match (url.scheme(), url.host_str()) {
+        ("https" | "http", Some(host)) => host.to_owned(),
+        (scheme, _) => format!("{scheme}:"),
+    }
+}
+
+/// The same as a policy of a page names it.
+pub(crate) fn origin(url: &Url) -> String {
+    match url.scheme() {
+        "https" | "http" => url.origin().ascii_serialization(),
+        scheme => format!("{scheme}:"),
     }
 }
 
@@ -78,6 +107,9 @@ mod tests {
             "http://[::1]:1/cb",
             "cursor://anysphere.cursor-mcp/oauth/callback",
             "com.example.app:/cb",
+            "vscode://saoudrizwan.claude-dev/oauth",
+            "https://bücher.example/cb",
+            "https://chatgpt.com",
         ] {
             assert!(check(fine).is_ok(), "{fine}");
         }
@@ -92,6 +124,18 @@ mod tests {
             "https://example.org/a b",
             "https://example.org/\r\nx",
             "http://localhost.example.org/",
+            "https:evil.example",
+            "https://evil.example\\@good.example/cb",
+            "https://évil.example\\@good.example/cb",
+            "https://Good.example/cb",
+            "https://good.example/a/../b",
+            "http://0x7f.1/cb",
+            "intent://scan/",
+            "ms-msdt:/id",
+            "search-ms:query=x",
+            "tel:112",
+            "urn:x",
+            "mailto:ann@example.org",
             "/relative",
             "",
         ] {

@@ -120,10 +120,13 @@ fn guarded() -> Paths {
         .route("/oauth/revoke", post(oauth::revoke))
         .route("/oauth/jwks", get(oauth::keys))
         .route("/.well-known/oauth-protected-resource", get(oauth::resource))
+        .route("/.well-known/oauth-protected-resource/", get(oauth::resource))
         .route("/.well-known/oauth-protected-resource/{*path}", get(oauth::resource))
         .route("/.well-known/oauth-authorization-server", get(oauth::server))
+        .route("/.well-known/oauth-authorization-server/", get(oauth::server))
         .route("/.well-known/oauth-authorization-server/{*path}", get(oauth::server))
         .route("/.well-known/openid-configuration", get(oauth::server))
+        .route("/.well-known/openid-configuration/", get(oauth::server))
         .route("/.well-known/openid-configuration/{*path}", get(oauth::server))
 }
 

@@ -24,11 +24,17 @@ pub(crate) fn is_foreign(headers: &HeaderMap, public_url: &str) -> bool {
 
 /// Refuses what a page of another origin sends: it could sign a browser in as somebody else, or allow access.
 pub(crate) fn refuse_foreign(headers: &HeaderMap, public_url: &str) -> Result<(), Refusal> {
-    if !is_foreign(headers, public_url) {
-        return Ok(());
-    }
+    if is_foreign(headers, public_url) { Err(foreign()) } else { Ok(()) }
+}
+
+/// The same, and what does not say which page sent it.
+pub(crate) fn require_own_page(headers: &HeaderMap, public_url: &str) -> Result<(), Refusal> {
+    if is_own_page(headers, public_url) { Ok(()) } else { Err(foreign()) }
+}
+
+fn foreign() -> Refusal {
     let message = "A page of another site sent this request, so nothing was done. Send it from a page of this server.";
-    Err(problem::with_status(StatusCode::FORBIDDEN, "forbidden", message).into())
+    problem::with_status(StatusCode::FORBIDDEN, "forbidden", message).into()
 }
 
 /// Whether another site embeds this address, for example as an image.

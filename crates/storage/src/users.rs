@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use tribune_core::{Result, UserId};
+use tribune_core::{Error, Result, UserId};
 
 use crate::check_key;
 use crate::connection::{Connection, Statement, Write};
@@ -23,7 +23,7 @@ pub struct User {
     pub created_at: Timestamp,
 }
 
-/// All users. Adding an existing name or login is an invalid argument.
+/// All users. Adding a reserved name, or an existing name or login, is an invalid argument.
 #[derive(Clone)]
 pub struct Users {
     pub(crate) database: Arc<Database>,
@@ -37,6 +37,10 @@ macro_rules! columns {
 
 impl Users {
     pub async fn add(&self, user: &User) -> Result<()> {
+        if user.name.is_reserved() {
+            let name = &user.name;
+            return Err(Error::invalid_argument(format!("the name `{name}` is reserved; choose another one")));
+        }
         if let Some(login) = &user.login {
             check_key("the name of a login", login)?;
         }

@@ -469,6 +469,33 @@ pub enum UserVerb {
         #[arg(long, value_name = "FILE")]
         password_file: Option<PathBuf>,
     },
+    /// Put a user into groups, or take them out
+    Group {
+        name: String,
+
+        /// A group that the user joins; may be repeated
+        #[arg(long = "add", value_name = "GROUP", required_unless_present = "remove")]
+        add: Vec<String>,
+
+        /// A group that the user leaves; may be repeated
+        #[arg(long = "remove", value_name = "GROUP")]
+        remove: Vec<String>,
+    },
+    /// List the programs that a user lets in: scopes, since when, and last use
+    Grants {
+        name: String,
+
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// End what a user allows one program; running servers refuse its tokens within a second
+    Revoke {
+        name: String,
+
+        /// The grant's id, as `tribune user grants` lists it
+        id: String,
+    },
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

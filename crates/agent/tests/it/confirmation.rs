@@ -261,7 +261,7 @@ async fn ids_of_others_do_not_exist() {
     for id in [ids(&asked), invented.to_vec()] {
         for wrong in [confirm(&id), decline(&id), ChatRequest { conversation_id: Some(elsewhere), ..confirm(&id) }] {
             for who in [user(), bob.clone()] {
-                let error = chat.agent.begin(wrong.clone(), &who).await.err().expect("unknown");
+                let error = chat.agent.begin(wrong.clone(), &who, |_| Ok(())).await.err().expect("unknown");
                 if who == user() || wrong.conversation_id.is_none() {
                     messages.push((error.kind(), error.message().to_owned()));
                 }
@@ -271,7 +271,7 @@ async fn ids_of_others_do_not_exist() {
     messages.dedup();
     assert_eq!(messages.len(), 1, "{messages:?}");
     let his = ChatRequest { conversation_id: Some(here), ..confirm(&ids(&asked)) };
-    let error = chat.agent.begin(his, &bob).await.err().expect("not his");
+    let error = chat.agent.begin(his, &bob, |_| Ok(())).await.err().expect("not his");
     assert_eq!((error.kind(), error.message()), (ErrorKind::NotFound, "Unknown conversation"));
     assert_eq!(chat.deleted(), 0);
     let mine = ChatRequest { conversation_id: Some(here), ..confirm(&ids(&asked)) };
@@ -316,8 +316,8 @@ async fn simultaneous_decisions_run_once() {
         let chat = Chat::new([deletes(MILK_ID), says("Done.")]).await;
         let asked = chat.ask("delete milk").await.unwrap();
         let decision = if by_word { request("yes") } else { confirm(&ids(&asked)) };
-        let first = chat.agent.begin(decision.clone(), &user()).await.unwrap();
-        let second = chat.agent.begin(decision, &user()).await;
+        let first = chat.agent.begin(decision.clone(), &user(), |_| Ok(())).await.unwrap();
+        let second = chat.agent.begin(decision, &user(), |_| Ok(())).await;
         assert_eq!(second.as_ref().err().map(tribune_core::Error::kind), (!by_word).then_some(ErrorKind::NotFound));
         for begun in [Ok(first), second] {
             if let Ok(Accepted::Turn(turn)) = begun {

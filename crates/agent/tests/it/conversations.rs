@@ -111,11 +111,11 @@ async fn anothers_conversation_is_one_that_does_not_exist() {
     let bob = UserId::new("bob").unwrap();
     for id in [anns, Uuid::nil()] {
         let asked = ChatRequest { conversation_id: Some(id), ..request("two") };
-        let error = chat.agent.begin(asked, &bob).await.err().unwrap();
+        let error = chat.agent.begin(asked, &bob, |_| Ok(())).await.err().unwrap();
         assert_eq!((error.kind(), error.message()), (ErrorKind::NotFound, "Unknown conversation"));
     }
     // Without an id, he begins one of his own.
-    let Ok(Accepted::Turn(turn)) = chat.agent.begin(request("hello"), &bob).await else {
+    let Ok(Accepted::Turn(turn)) = chat.agent.begin(request("hello"), &bob, |_| Ok(())).await else {
         panic!("a turn");
     };
     assert_ne!(turn.conversation_id(), anns);
@@ -142,33 +142,33 @@ async fn a_request_sent_twice_is_answered_once() {
     assert_eq!(chat.tasks.runs.load(Ordering::SeqCst), 1);
     // Another user's request of the same name is another request.
     let bob = UserId::new("bob").unwrap();
-    assert!(matches!(chat.agent.begin(named, &bob).await, Ok(Accepted::Turn(_))));
+    assert!(matches!(chat.agent.begin(named, &bob, |_| Ok(())).await, Ok(Accepted::Turn(_))));
 }
 
 #[tokio::test]
 async fn concurrent_duplicate_request_must_wait() {
     let chat = Chat::new([says("Hi")]).await;
     let named = ChatRequest { request_id: Some(Uuid::from_u128(7)), ..request("hello") };
-    let Ok(Accepted::Turn(first)) = chat.agent.begin(named.clone(), &user()).await else {
+    let Ok(Accepted::Turn(first)) = chat.agent.begin(named.clone(), &user(), |_| Ok(())).await else {
         panic!("a turn");
     };
-    let error = chat.agent.begin(named.clone(), &user()).await.err().unwrap();
+    let error = chat.agent.begin(named.clone(), &user(), |_| Ok(())).await.err().unwrap();
     assert_eq!(error.kind(), ErrorKind::Unavailable);
     assert!(error.message().contains("is already in progress; try again in a moment"));
     chat.run(first).await.unwrap();
-    assert!(matches!(chat.agent.begin(named, &user()).await, Ok(Accepted::Answered(_))));
+    assert!(matches!(chat.agent.begin(named, &user(), |_| Ok(())).await, Ok(Accepted::Answered(_))));
 }
 
 #[tokio::test]
 async fn a_request_that_failed_can_be_sent_again() {
     let chat = Chat::new([Answer::Silence]).await;
     let named = ChatRequest { request_id: Some(Uuid::from_u128(7)), ..request("hello") };
-    let Ok(Accepted::Turn(turn)) = chat.agent.begin(named.clone(), &user()).await else {
+    let Ok(Accepted::Turn(turn)) = chat.agent.begin(named.clone(), &user(), |_| Ok(())).await else {
         panic!("a turn");
     };
     // The caller gives up: the model never answers.
     assert!(tokio::time::timeout(Duration::from_millis(50), chat.run(turn)).await.is_err());
-    assert!(matches!(chat.agent.begin(named, &user()).await, Ok(Accepted::Turn(_))));
+    assert!(matches!(chat.agent.begin(named, &user(), |_| Ok(())).await, Ok(Accepted::Turn(_))));
     assert_eq!(chat.store.exchanges(), []);
 }
 
@@ -184,7 +184,7 @@ impl Events for Sender {
 #[tokio::test]
 async fn a_turn_goes_on_when_nobody_listens() {
     let chat = Chat::new([calls(&[("list_tasks", "{}")]), says("Two tasks.")]).await;
-    let Ok(Accepted::Turn(turn)) = chat.agent.begin(request("how many?"), &user()).await else {
+    let Ok(Accepted::Turn(turn)) = chat.agent.begin(request("how many?"), &user(), |_| Ok(())).await else {
         panic!("a turn");
     };
     let (sender, receiver) = tokio::sync::mpsc::channel(1);

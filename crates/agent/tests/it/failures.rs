@@ -178,7 +178,7 @@ async fn requests_and_turns_end_in_time() {
 #[tokio::test]
 async fn cancelled_turn_ends() {
     let chat = Chat::new([Answer::Silence]).await;
-    let Ok(tribune_agent::Accepted::Turn(turn)) = chat.agent.begin(request("hello"), &user()).await else {
+    let Ok(tribune_agent::Accepted::Turn(turn)) = chat.agent.begin(request("hello"), &user(), |_| Ok(())).await else {
         panic!("a turn");
     };
     let cx = context();

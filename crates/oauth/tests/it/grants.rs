@@ -32,7 +32,10 @@ impl Fixture {
     async fn new() -> Self {
         let (dir, clock) = (tempfile::tempdir().expect("a folder"), ManualClock::new());
         let store = Store::new(Backend::Sqlite(dir.path().join("tribune.sqlite"))).expect("a store");
-        let issuer = Issuer::new(BASE, store.grants(), Arc::from([]), clock.clone()).expect("an issuer");
+        let resource = |path: &str, profile: Option<&str>| (format!("{BASE}{path}"), profile.map(str::to_owned));
+        let resources = [resource("", None), resource("/mcp", None), resource("/mcp/research", Some("research"))];
+        let issuer = Issuer::new(BASE, resources.into(), store.grants(), Arc::from([]), clock.clone());
+        let issuer = issuer.expect("an issuer");
         let metadata = json!({"client_name": "A host", "redirect_uris": [CALLBACK]}).to_string();
         let registered = issuer.register(metadata.as_bytes()).await.expect("registered");
         let client = registered["client_id"].as_str().expect("an id").to_owned();
@@ -40,7 +43,12 @@ impl Fixture {
     }
 
     async fn code(&self) -> String {
+        self.code_for(BASE).await
+    }
+
+    async fn code_for(&self, resource: &str) -> String {
         let query = encoded(&[
+            ("resource", resource),
             ("response_type", "code"),
             ("client_id", &self.client),
             ("redirect_uri", CALLBACK),
@@ -48,7 +56,7 @@ impl Fixture {
             ("code_challenge_method", "S256"),
             ("scope", "read tasks"),
         ]);
-        let asked = self.issuer.authorization(&query).await.expect("a request");
+        let asked = self.issuer.authorization(&query, |_| true).await.expect("a request");
         let ann = UserId::new("ann").expect("a name");
         let back = self.issuer.allow(&asked, &ann, Scopes::USUAL).await.expect("allowed");
         let back = Url::parse(&back).expect("an address");
@@ -56,7 +64,12 @@ impl Fixture {
     }
 
     async fn redeem(&self, code: &str) -> Result<Value, Refused> {
+        self.redeem_for(BASE, code).await
+    }
+
+    async fn redeem_for(&self, resource: &str, code: &str) -> Result<Value, Refused> {
         let form = [
+            ("resource", resource),
             ("grant_type", "authorization_code"),
             ("code", code),
             ("client_id", &self.client),
@@ -119,6 +132,39 @@ async fn refresh_token_reused_after_grace_ends_its_grant() {
 }
 
 #[tokio::test]
+async fn few_tokens_come_of_one_refresh_token() {
+    let fixture = Fixture::new().await;
+    let first = fixture.redeem(&fixture.code().await).await.expect("tokens");
+    let mut last = first.clone();
+    for _ in 0..5 {
+        last = fixture.refresh(&first, &[]).await.expect("within the grace");
+    }
+    assert_eq!(code_of(fixture.refresh(&first, &[]).await), "invalid_grant");
+    assert!(fixture.is_valid(&last).await, "a program in a hurry is no thief");
+}
+
+#[tokio::test]
+async fn token_is_for_the_profile_that_was_asked_for() {
+    let fixture = Fixture::new().await;
+    let (all, research) = (format!("{BASE}/mcp"), format!("{BASE}/mcp/research"));
+    for (asked, other, profile) in [(&all, &research, None), (&research, &all, Some("research".to_owned()))] {
+        let code = fixture.code_for(asked).await;
+        assert_eq!(code_of(fixture.redeem_for(other, &code).await), "invalid_target");
+        let tokens = fixture.redeem_for(asked, &code).await.expect("tokens");
+        let token = tokens["access_token"].as_str().expect("a token");
+        assert_eq!(fixture.issuer.authenticate(token).await.expect("the store").expect("valid").2, profile);
+    }
+}
+
+#[tokio::test]
+async fn long_descriptions_are_refused() {
+    let fixture = Fixture::new().await;
+    let long: Vec<String> = (0..10).map(|n| format!("https://host.example/{n}{}", "x".repeat(500))).collect();
+    let metadata = json!({"client_name": "A host", "redirect_uris": long}).to_string();
+    assert_eq!(code_of(fixture.issuer.register(metadata.as_bytes()).await), "invalid_client_metadata");
+}
+
+#[tokio::test]
 async fn refresh_gives_no_more_than_was_allowed() {
     let fixture = Fixture::new().await;
     let tokens = fixture.redeem(&fixture.code().await).await.expect("tokens");
@@ -127,10 +173,17 @@ async fn refresh_gives_no_more_than_was_allowed() {
         (("scope", "read chat"), "invalid_scope"),
         (("client_id", "registered-other"), "invalid_grant"),
         (("resource", "https://tribune.example.org.evil.example/mcp"), "invalid_target"),
+        (("resource", "https://tribune.example.org/mcp/research"), "invalid_target"),
+        (("scope", "everything"), "invalid_scope"),
     ] {
         assert_eq!(code_of(fixture.refresh(&tokens, &[field]).await), code, "{field:?}");
     }
     assert!(fixture.refresh(&tokens, &[("resource", "https://tribune.example.org/mcp")]).await.is_ok());
+    let narrowed = fixture.refresh(&tokens, &[("scope", "read")]).await.expect("a part of it");
+    let token = narrowed["access_token"].as_str().expect("a token");
+    let (_, scopes, _) = fixture.issuer.authenticate(token).await.expect("the store").expect("valid");
+    assert_eq!((&narrowed["scope"], scopes), (&json!("read"), Scopes::READ));
+    assert_eq!(fixture.refresh(&narrowed, &[]).await.expect("tokens")["scope"], "read tasks", "the grant is the same");
     let twice = format!("grant_type=refresh_token&grant_type=refresh_token&client_id={}", fixture.client);
     assert_eq!(code_of(fixture.issuer.token(&twice, None).await), "invalid_request");
     let password = encoded(&[("grant_type", "password"), ("client_id", &fixture.client)]);

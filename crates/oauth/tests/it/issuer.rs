@@ -88,14 +88,22 @@ pub struct Server {
     id_token: Arc<Mutex<String>>,
     asked: Arc<AtomicUsize>,
     fails: Arc<AtomicBool>,
+    /// Whether its metadata is where RFC 8414 says, and not where OpenID does.
+    is_oauth_server: Arc<AtomicBool>,
 }
 
 impl Server {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let url = format!("http://{}", listener.local_addr().expect("bound"));
-        let server =
-            Self { url, keys: Arc::default(), id_token: Arc::default(), asked: Arc::default(), fails: Arc::default() };
+        let server = Self {
+            url,
+            keys: Arc::default(),
+            id_token: Arc::default(),
+            asked: Arc::default(),
+            fails: Arc::default(),
+            is_oauth_server: Arc::default(),
+        };
         let metadata = json!({
             "issuer": server.url,
             "jwks_uri": format!("{}/jwks", server.url),
@@ -115,14 +123,23 @@ impl Server {
             let keys: Vec<Value> = keys.lock().expect("keys").iter().cloned().chain([json!({"kty": 7})]).collect();
             async move { json!({"keys": keys}).to_string() }
         };
-        let answer = move || {
-            let failing = fails.load(Ordering::Relaxed);
-            let status = if failing { StatusCode::INTERNAL_SERVER_ERROR } else { StatusCode::OK };
-            let metadata = metadata.clone();
-            async move { (status, metadata) }
+        let elsewhere = server.is_oauth_server.clone();
+        let answer = |is_oauth_address: bool| {
+            let (fails, elsewhere, metadata) = (fails.clone(), elsewhere.clone(), metadata.clone());
+            move || {
+                let is_here = elsewhere.load(Ordering::Relaxed) == is_oauth_address;
+                let status = match (is_here, fails.load(Ordering::Relaxed)) {
+                    (false, _) => StatusCode::NOT_FOUND,
+                    (true, true) => StatusCode::INTERNAL_SERVER_ERROR,
+                    (true, false) => StatusCode::OK,
+                };
+                let metadata = metadata.clone();
+                async move { (status, metadata) }
+            }
         };
         let router = Router::new()
-            .route("/.well-known/openid-configuration", get(answer))
+            .route("/.well-known/openid-configuration", get(answer(false)))
+            .route("/.well-known/oauth-authorization-server", get(answer(true)))
             .route("/jwks", get(jwks))
             .route("/token", post(token));
         tokio::spawn(axum::serve(listener, router).into_future());
@@ -140,6 +157,10 @@ impl Server {
     /// How often the keys were fetched.
     pub fn asked(&self) -> usize {
         self.asked.load(Ordering::Relaxed)
+    }
+
+    pub fn publish_as_oauth_server(&self) {
+        self.is_oauth_server.store(true, Ordering::Relaxed);
     }
 
     pub fn fail(&self) {

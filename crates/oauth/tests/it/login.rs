@@ -52,11 +52,17 @@ impl Fixture {
 #[tokio::test]
 async fn groups_follow_the_provider() {
     let fixture = Fixture::new(&[]).await;
-    let first = fixture.sign_in(json!({"groups": ["board", "admin"]})).await.expect("signed in");
-    assert_eq!((first.name.as_str(), first.groups), ("ann@example.org", vec!["board".to_owned()]), "no scope by claim");
+    let first = fixture.sign_in(json!({"groups": ["board", "admin", 7]})).await.expect("signed in");
+    assert_eq!(
+        (first.name.as_str(), first.groups.clone()),
+        ("ann@example.org", vec!["board".to_owned()]),
+        "no scope by claim"
+    );
     assert_eq!(fixture.sign_in(json!({})).await.expect("signed in").groups, ["board"], "nothing said");
     assert_eq!(fixture.sign_in(json!({"groups": "staff"})).await.expect("signed in").groups, ["staff"]);
-    assert!(fixture.sign_in(json!({"groups": []})).await.expect("signed in").groups.is_empty());
+    fixture.users.set_groups(&first.name, &["staff".into(), "trade".into()]).await.expect("set by the operator");
+    assert_eq!(fixture.sign_in(json!({"groups": ["board"]})).await.expect("signed in").groups, ["board", "trade"]);
+    assert_eq!(fixture.sign_in(json!({"groups": []})).await.expect("signed in").groups, ["trade"]);
 }
 
 #[tokio::test]
@@ -68,13 +74,16 @@ async fn only_allowed_and_proved_people_sign_in() {
         (json!({"email_verified": false}), "may not sign in"),
         (json!({"nonce": "another"}), "not valid here"),
         (json!({"aud": "another program"}), "not valid here"),
+        (json!({"aud": ["tribune", "other"], "azp": "other"}), "not valid here"),
+        (json!({"email_verified": "false"}), "may not sign in"),
         (json!({"exp": ManualClock::START - 60}), "not valid here"),
     ] {
         let refused = fixture.sign_in(about.clone()).await.expect_err("refused");
         assert!(refused.contains(why), "{about}: {refused}");
     }
     assert!(fixture.users.list().await.expect("the store").is_empty());
-    assert!(fixture.sign_in(json!({"email": "Guest@example.com"})).await.is_ok());
+    assert!(fixture.sign_in(json!({"email": "Guest@example.com", "email_verified": "true"})).await.is_ok());
+    assert!(fixture.sign_in(json!({"aud": ["tribune", "other"], "azp": "tribune"})).await.is_ok());
 }
 
 #[tokio::test]
@@ -92,6 +101,10 @@ async fn names_of_others_are_not_given_away() {
     assert!(other.name.as_str().starts_with("user-") && other.groups.is_empty(), "{other:?}");
     let again = fixture.sign_in(json!({"email": "moved@example.org"})).await.expect("signed in");
     assert_eq!(again.name, other.name, "known by subject");
+    for reserved in ["local", "admin"] {
+        let named = json!({"sub": reserved, "email": reserved, "email_verified": true});
+        assert!(fixture.sign_in(named).await.expect("signed in").name.as_str().starts_with("user-"), "{reserved}");
+    }
     // An address that is not verified may be anybody's.
     let unproved = json!({"sub": "2", "email": "bob@example.org", "email_verified": false});
     assert!(fixture.sign_in(unproved).await.expect("signed in").name.as_str().starts_with("user-"));

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use ring::hmac;
 use serde_json::{Value, json};
+use tribune_oauth::Resources;
 use tribune_oauth::jwt::Verifier;
 
 use issuer::{Key, ManualClock, Server, base64};
@@ -18,7 +19,8 @@ use issuer::{Key, ManualClock, Server, base64};
 const AUDIENCE: &str = "https://tribune.example.org/mcp";
 
 fn verifier(issuer: &str, clock: &Arc<ManualClock>) -> Verifier {
-    Verifier::new(issuer, vec![AUDIENCE.to_owned()], clock.clone()).expect("an issuer")
+    let audience = [(AUDIENCE.to_owned(), None), (format!("{AUDIENCE}/research"), Some("research".to_owned()))];
+    Verifier::new(issuer, audience.into(), clock.clone()).expect("an issuer")
 }
 
 /// The claims of a good token.
@@ -79,6 +81,10 @@ async fn only_good_tokens_are_accepted() {
         ("as it is", with("scope", json!("read"))),
         ("several audiences", with("aud", json!(["https://example.org", AUDIENCE]))),
         ("a clock that is ahead", with("nbf", json!(ManualClock::START + 3))),
+        ("a subject that is a number", with("sub", json!(7))),
+        ("an end in words", with("exp", json!((ManualClock::START + 60).to_string()))),
+        ("groups that are no names", with("groups", json!(["board", 7, null, {"name": "x"}]))),
+        ("a flag in words", with("email_verified", json!("true"))),
     ] {
         assert!(accepts(&verifier, &token).await, "{what}");
     }
@@ -108,11 +114,39 @@ async fn only_good_tokens_are_accepted() {
         ("another audience", with("aud", json!("https://tribune.example.org/mcp/"))),
         ("another issuer", with("iss", json!(format!("{}/", server.url)))),
         ("nobody", with("sub", json!(""))),
-        ("a claim of another type", with("exp", json!("never"))),
+        ("no time as end", with("exp", json!("never"))),
+        ("an end that is no number", with("exp", json!("NaN"))),
+        ("no time as beginning", with("nbf", json!("soon"))),
+        ("no subject", with("sub", json!(["ann"]))),
         ("two parts", signed.to_owned()),
         ("nothing", "..".to_owned()),
     ] {
         assert!(!accepts(&verifier, &token).await, "{what}");
+    }
+}
+
+#[tokio::test]
+async fn scopes_and_audience_say_what_is_opened() {
+    let (server, clock) = (Server::start().await, ManualClock::new());
+    let key = Key::new("one");
+    server.publish(&[&key]);
+    server.publish_as_oauth_server();
+    let verifier = verifier(&server.url, &clock);
+    let research = format!("{AUDIENCE}/research");
+    for (name, value, scopes, profile) in [
+        ("scope", json!("read tasks"), "read tasks", None),
+        ("scope", json!(["read", "tasks"]), "read tasks", None),
+        ("scope", json!("api://tribune/read https://other.example/admin"), "read", None),
+        ("scope", json!("openid"), "", None),
+        ("aud", json!(research), "read tasks", Some("research")),
+        ("aud", json!([research, AUDIENCE]), "read tasks", None),
+    ] {
+        let mut claims = claims(&server);
+        claims[name] = value.clone();
+        let token = key.sign(&key.header(), &claims);
+        let found = verifier.authenticate(&token).await.expect("the issuer answers");
+        let (_, _, found_scopes, found_profile) = found.expect("valid");
+        assert_eq!((found_scopes.to_string().as_str(), found_profile.as_deref()), (scopes, profile), "{name} {value}");
     }
 }
 
@@ -127,5 +161,5 @@ async fn issuer_must_call_itself_as_configured() {
     let refused = verifier(&respelt, &clock).authenticate(&key.sign(&key.header(), &claims)).await;
     let message = refused.expect_err("another spelling").to_string();
     assert!(message.contains("its issuer is"), "{message}");
-    assert!(Verifier::new("http://issuer.example.org", Vec::new(), clock).is_err(), "without encryption");
+    assert!(Verifier::new("http://issuer.example.org", Resources::new(), clock).is_err(), "without encryption");
 }

@@ -50,7 +50,8 @@ pub(crate) async fn chat(
     })?;
     let busy = || problem::with_status(StatusCode::TOO_MANY_REQUESTS, "busy", BUSY);
     let slot = chat.reserve_turn(&user).ok_or_else(busy)?;
-    Ok(match chat.agent.begin(question, &user).await? {
+    let admit = |tool: &str| chat.admit(&service, &caller, tool);
+    Ok(match chat.agent.begin(question, &user, admit).await? {
         Accepted::Answered(answer) if streamed => events(&service, answered(answer)),
         Accepted::Answered(answer) => json_answer(&answer),
         Accepted::Turn(turn) => {

@@ -1,6 +1,7 @@
 //! The users behind tokens and browser sessions, and how people sign in.
 
 use std::collections::HashMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,18 +17,23 @@ use tribune_storage::{BrowserSessions, Store, Token, Tokens, User, Users};
 
 use super::tokens;
 use crate::response::page::SignInPage;
-use tribune_limits::Rate;
+use tribune_limits::{Rate, Subject};
 
 const MAX_TOKEN_CHARS: usize = 16 * 1024;
 /// How long somebody stays signed in in a browser.
 pub(crate) const SESSION_LIVES: Duration = Duration::from_secs(30 * 24 * 3_600);
 const SESSION_PREFIX: &str = "tribune_session_";
+/// Sessions of the person at this machine: a mark that no name of a user can forge.
+const LOCAL_SESSION_PREFIX: &str = "tribune_session_local_";
 /// Passwords that are checked at once: each takes a core and 19 MB for a moment.
 const MAX_CHECKS: usize = 2;
 const MINUTE: Duration = Duration::from_secs(60);
-/// Wrong passwords within a minute, for one name and for all together.
-const MAX_OF_NAME: u32 = 5;
-const MAX_OF_ALL: u32 = 100;
+/// Wrong passwords within a minute for one name: from one address, and from all together. The second is much higher, or
+/// anybody could keep a user out.
+const MAX_OF_PEER: u32 = 5;
+const MAX_OF_NAME: u32 = 100;
+/// Programs that one address registers within a minute. Hosts on the web register from few addresses.
+const MAX_REGISTRATIONS: u32 = 60;
 
 /// The user of a token, and what it allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +43,25 @@ pub struct Identity {
     pub scopes: Scopes,
     /// The one profile that it opens; `None` for all.
     pub profile: Option<String>,
+    pub proof: Proof,
+}
+
+impl Identity {
+    /// Without the scopes of groups that the user has left. What an operator gave an API token, it keeps.
+    fn narrowed(self) -> Self {
+        Self { scopes: self.scopes.and(scopes_of(&self.groups)), ..self }
+    }
+}
+
+/// How a caller showed who they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Proof {
+    /// A token, or a browser's session that was opened with one.
+    Token,
+    /// A password, or a sign-in at the provider, in this browser.
+    SignIn,
+    /// The sign-in link of this machine, in this browser.
+    LocalLink,
 }
 
 /// Where people sign in to get tokens.
@@ -58,9 +83,10 @@ pub struct Accounts {
     clock: Arc<dyn Clock>,
     /// What was valid a moment ago, by digest.
     valid: Mutex<HashMap<[u8; 32], Valid>>,
-    /// Wrong passwords, for each name and for all.
-    wrong_passwords: (Rate<String>, Rate<()>),
+    /// Wrong passwords, for each name with an address, and for each name.
+    wrong_passwords: (Rate<(Option<Subject>, String)>, Rate<String>),
     checks: Semaphore,
+    registrations: Rate<Subject>,
 }
 
 #[derive(Clone)]
@@ -85,9 +111,10 @@ impl Accounts {
             sign_in,
             provider,
             wrong_passwords: (
+                Rate::new(MAX_OF_PEER, MINUTE, clock.clone()),
                 Rate::new(MAX_OF_NAME, MINUTE, clock.clone()),
-                Rate::new(MAX_OF_ALL, MINUTE, clock.clone()),
             ),
+            registrations: Rate::new(MAX_REGISTRATIONS, MINUTE, clock.clone()),
             clock,
             valid: Mutex::default(),
             checks: Semaphore::new(MAX_CHECKS),
@@ -157,21 +184,30 @@ impl Accounts {
                 return Ok(None);
             };
             let scopes = Scopes::named(session.scopes.iter().map(String::as_str));
-            return Ok(Some((self.identity(session.owner, scopes, None).await?, None)));
+            let proof = match session.token {
+                Some(_) => Proof::Token,
+                None if secret.starts_with(LOCAL_SESSION_PREFIX) => Proof::LocalLink,
+                None if session.owner.is_reserved() => return Ok(None),
+                None => Proof::SignIn,
+            };
+            let identity = Identity { proof, ..self.identity(session.owner, scopes, None).await? };
+            return Ok(Some((if proof == Proof::SignIn { identity.narrowed() } else { identity }, None)));
         }
         if let Some(issuer) = self.issuer()
             && secret.starts_with(ACCESS_PREFIX)
         {
-            let Some((user, scopes)) = issuer.authenticate(secret).await? else {
+            let Some((user, scopes, profile)) = issuer.authenticate(secret).await? else {
                 return Ok(None);
             };
-            return Ok(Some((self.identity(user, scopes, None).await?, None)));
+            return Ok(Some((self.identity(user, scopes, profile).await?.narrowed(), None)));
         }
         if let SignIn::Elsewhere(_, verifier) = &self.sign_in
             && Verifier::could_be(secret)
         {
             let found = verifier.authenticate(secret).await?;
-            return Ok(found.map(|(user, groups, scopes)| (Identity { user, groups, scopes, profile: None }, None)));
+            let proof = Proof::Token;
+            let identity = |(user, groups, scopes, profile)| Identity { user, groups, scopes, profile, proof };
+            return Ok(found.map(|found| (identity(found), None)));
         }
         if !secret.starts_with(tokens::PREFIX) {
             return Ok(None);
@@ -186,10 +222,10 @@ impl Accounts {
         Ok(Some((self.identity(token.user, scopes, token.profile).await?, Some(token.id))))
     }
 
-    /// With the groups that the user is in now.
+    /// By a token, with the groups that the user is in now.
     async fn identity(&self, user: UserId, scopes: Scopes, profile: Option<String>) -> Result<Identity> {
         let groups = self.users.find(&user).await?.map(|user| user.groups).unwrap_or_default();
-        Ok(Identity { user, groups: groups.into(), scopes, profile })
+        Ok(Identity { user, groups: groups.into(), scopes, profile, proof: Proof::Token })
     }
 
     /// In the background: the caller does not wait for it, and it may fail.
@@ -203,13 +239,15 @@ impl Accounts {
     }
 
     /// The user of a name and a password. The error says that both are wrong, or to wait.
-    pub(crate) async fn check_password(&self, name: &str, password: String) -> Result<User> {
+    pub(crate) async fn check_password(&self, name: &str, password: String, peer: Option<IpAddr>) -> Result<User> {
         let wrong = || Error::forbidden("Wrong name or password.");
         let wait = || Error::rate_limited("Too many attempts. Wait a minute, then try again.");
         // First of all, or attempts that arrive together would all see the same count.
         let _slot = self.checks.acquire().await.map_err(|_| wait())?;
-        let (of_name, of_all) = &self.wrong_passwords;
-        if of_name.check(&name.to_owned()).is_err() || of_all.check(&()).is_err() {
+        let (of_peer, of_name) = &self.wrong_passwords;
+        // No user has a longer name.
+        let from = (Subject::peer(peer), name.chars().take(UserId::MAX_CHARS).collect());
+        if of_peer.check(&from).is_err() || of_name.check(&from.1).is_err() {
             return Err(wait());
         }
         let user = match UserId::new(name) {
@@ -222,16 +260,25 @@ impl Accounts {
         let user = user.filter(|_| is_right);
         if user.is_none() {
             // Names that do not exist count too.
-            of_name.charge(&name.to_owned(), 1);
-            of_all.charge(&(), 1);
+            of_peer.charge(&from, 1);
+            of_name.charge(&from.1, 1);
             tracing::warn!("a sign-in failed");
         }
         user.ok_or_else(wrong)
     }
 
+    /// Counts a registration of a program.
+    pub(crate) fn count_registration(&self, peer: Option<IpAddr>) -> Result<()> {
+        let taken = Subject::peer(peer).map_or(Ok(()), |peer| self.registrations.take(&peer));
+        taken.map_err(|_| {
+            Error::rate_limited("Too many registrations from your address. Wait a minute, then try again.")
+        })
+    }
+
     /// Begins a session in a browser; returns its secret.
-    pub(crate) async fn begin_session(&self, user: &UserId, scopes: Scopes, token: Option<String>) -> Result<String> {
-        let secret = new_secret(SESSION_PREFIX);
+    pub(crate) async fn begin_session(&self, begun: NewSession<'_>) -> Result<String> {
+        let NewSession { user, scopes, token, is_local } = begun;
+        let secret = new_secret(if is_local { LOCAL_SESSION_PREFIX } else { SESSION_PREFIX });
         let now = self.clock.now();
         let session = tribune_storage::BrowserSession {
             owner: user.clone(),
@@ -267,10 +314,36 @@ impl Accounts {
     }
 }
 
-/// What a user may do, and may allow programs to do.
-pub(crate) fn scopes_of(user: &User) -> Scopes {
+/// A session to be begun in a browser.
+pub(crate) struct NewSession<'u> {
+    user: &'u UserId,
+    scopes: Scopes,
+    /// The API token that it is opened with.
+    token: Option<String>,
+    is_local: bool,
+}
+
+impl<'u> NewSession<'u> {
+    /// Of somebody who has signed in with a password or at the provider.
+    pub(crate) fn of(user: &'u User) -> Self {
+        Self { user: &user.name, scopes: scopes_of(&user.groups), token: None, is_local: false }
+    }
+
+    pub(crate) fn of_token(token: &'u Token) -> Self {
+        let scopes = tokens::scopes(token);
+        Self { user: &token.user, scopes, token: Some(token.id.clone()), is_local: false }
+    }
+
+    /// Of the person at this machine.
+    pub(crate) fn local(user: &'u UserId) -> Self {
+        Self { user, scopes: Scopes::ALL, token: None, is_local: true }
+    }
+}
+
+/// What a user in these groups may do, and may allow programs to do.
+fn scopes_of(groups: &[String]) -> Scopes {
     let special = [Scope::Trade, Scope::Admin].into_iter();
-    let special = special.filter(|scope| user.groups.iter().any(|group| group == scope.as_str()));
+    let special = special.filter(|scope| groups.iter().any(|group| group == scope.as_str()));
     Scopes::USUAL.iter().chain(special).collect()
 }
 

@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
 use tribune_core::{Links, Principal, Scope, Scopes, Source, UserId};
 use tribune_oauth::sha256;
 
-use super::accounts::{Accounts, Identity, challenge};
+use super::accounts::{Accounts, Identity, Proof, challenge};
 use super::needs::{Need, need};
 use super::session::Cookie;
 use crate::local_proof::LocalProof;
@@ -31,8 +31,8 @@ pub struct Caller {
     pub scopes: Scopes,
     /// The one profile that the caller's token opens; `None` for all.
     pub profile: Option<String>,
-    /// Whether a browser's session shows who calls, and not a token: only a person lets programs in.
-    pub has_session: bool,
+    /// Whether a person signed in in this browser, and not with a token: only a person lets programs in.
+    pub has_signed_in: bool,
     pub correlation_id: Arc<str>,
     /// The caller's address, as far as trusted proxies tell.
     pub peer: Option<IpAddr>,
@@ -46,7 +46,7 @@ impl Caller {
             groups: Arc::default(),
             scopes: Scopes::READ,
             profile: None,
-            has_session: false,
+            has_signed_in: false,
             correlation_id,
             peer: None,
         }
@@ -156,12 +156,14 @@ impl Callers {
         }
         match self.authenticate(token, is_cookie).await {
             Ok(Some(identity)) => {
-                let is_local = is_cookie && identity.user == UserId::local();
-                caller.principal = if is_local { Principal::Local } else { Principal::User(identity.user) };
+                caller.has_signed_in = identity.proof != Proof::Token;
+                caller.principal = match identity.proof {
+                    Proof::LocalLink => Principal::Local,
+                    Proof::SignIn | Proof::Token => Principal::User(identity.user),
+                };
                 caller.groups = identity.groups;
                 caller.scopes = identity.scopes;
                 caller.profile = identity.profile;
-                caller.has_session = is_cookie;
                 Ok(caller)
             }
             // Where people sign in again.

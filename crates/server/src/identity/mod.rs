@@ -17,13 +17,12 @@ mod needs;
 mod session;
 mod tokens;
 
-pub use accounts::{Accounts, Identity, SignIn};
+pub use accounts::{Accounts, Identity, Proof, SignIn};
 pub use callers::Caller;
 pub use guard::Guard;
 pub use tokens::{NewToken, TokenUse, new_token};
 
-pub(crate) use accounts::{challenge, scopes_of};
+pub(crate) use accounts::{NewSession, challenge};
 pub(crate) use guard::check;
 pub(crate) use needs::{Need, need};
 pub(crate) use session::own_path;
-pub(crate) use tokens::scopes as token_scopes;

@@ -2,9 +2,9 @@
 
 use axum::response::Response;
 use http::{HeaderMap, HeaderValue, header};
-use tribune_core::{Links, Result, Scopes, UserId};
+use tribune_core::{Links, Result};
 
-use super::accounts::{Accounts, SESSION_LIVES};
+use super::accounts::{Accounts, NewSession, SESSION_LIVES};
 
 /// A cookie of this server.
 pub(crate) struct Cookie {
@@ -51,16 +51,18 @@ impl Cookie {
         self.set(response, "", 0);
     }
 
-    /// Begins a session and gives the browser its secret.
+    /// Begins a session and gives the browser its secret. The one that `request` has ends.
     pub(crate) async fn begin(
         &self,
         response: &mut Response,
+        request: &HeaderMap,
         accounts: &Accounts,
-        user: &UserId,
-        scopes: Scopes,
-        token: Option<String>,
+        session: NewSession<'_>,
     ) -> Result<()> {
-        let secret = accounts.begin_session(user, scopes, token).await?;
+        let secret = accounts.begin_session(session).await?;
+        if let Some(old) = self.read(request).filter(|old| Accounts::is_session(old)) {
+            accounts.end_session(old).await?;
+        }
         self.set(response, &secret, SESSION_LIVES.as_secs());
         Ok(())
     }

@@ -108,20 +108,12 @@ pub(crate) fn sign_in(page: &SignInPage, status: StatusCode, back: &str, problem
     render(status, "sign_in.html", values)
 }
 
-/// Lets the forms of a page lead to another address.
-pub(crate) fn allow_form_target(response: &mut Response, address: &str) {
-    let Ok(address) = address.parse::<http::Uri>() else {
-        return;
-    };
+/// Lets the forms of a page lead to another origin or scheme.
+pub(crate) fn allow_form_target(response: &mut Response, source: &str) {
     // Semicolons and commas separate directives and policies.
-    if address.authority().is_some_and(|authority| authority.as_str().contains([';', ','])) {
+    if source.contains([';', ',']) {
         return;
     }
-    let source = match (address.scheme_str(), address.authority()) {
-        (Some(scheme @ ("https" | "http")), Some(authority)) => format!("{scheme}://{authority}"),
-        (Some(scheme), _) => format!("{scheme}:"),
-        (None, _) => return,
-    };
     let policy = POLICY.replace("form-action 'self'", &format!("form-action 'self' {source}"));
     if let Ok(policy) = HeaderValue::from_str(&policy) {
         response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);

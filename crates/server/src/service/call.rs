@@ -86,7 +86,7 @@ pub(crate) fn lacks(tool: &dyn Tool, is_anonymous: bool, scopes: Scopes) -> bool
 }
 
 /// Refuses calls that the caller may not make.
-fn admit(tool: &Arc<dyn Tool>, cx: &CallContext) -> Result<()> {
+pub(crate) fn admit(tool: &Arc<dyn Tool>, cx: &CallContext) -> Result<()> {
     if !lacks(&**tool, cx.principal == Principal::Anonymous, cx.scopes) {
         return Ok(());
     }

@@ -63,8 +63,7 @@ impl Chat {
 
     /// What the model may call for this caller.
     pub fn toolbox(&self, service: &Arc<Service>, caller: &Caller) -> Arc<dyn Toolbox> {
-        let profile = service.profile_for(&self.profile, caller);
-        let state = profile.unwrap_or_else(|| service.default_profile()).state_for(caller);
+        let state = self.state(service, caller);
         let foreign = (self.foreign)();
         let own = state.visible_to(&caller.principal).registry.specs();
         // Our own tool wins over a foreign one of the same name.
@@ -74,6 +73,19 @@ impl Chat {
         let specs = own.chain(others).filter(|spec| spec.hints.read_only || !reads_only);
         let set = Arc::new(ToolSet::new(specs.cloned().collect()));
         Arc::new(ProfileTools { service: service.clone(), state, foreign, set })
+    }
+
+    /// Refuses a tool that this caller may not call.
+    pub fn admit(&self, service: &Service, caller: &Caller, tool: &str) -> Result<()> {
+        let state = self.state(service, caller);
+        let own = state.registry.lookup(tool).map(|registered| registered.tool().clone());
+        let foreign = || (self.foreign)().into_iter().find(|foreign| foreign.spec().name == tool);
+        own.or_else(foreign).map_or(Ok(()), |tool| call::admit(&tool, &service.call_context(caller)))
+    }
+
+    fn state(&self, service: &Service, caller: &Caller) -> Arc<ProfileState> {
+        let profile = service.profile_for(&self.profile, caller);
+        profile.unwrap_or_else(|| service.default_profile()).state_for(caller)
     }
 
     /// The context of a turn for this caller.

@@ -16,6 +16,7 @@ use indexmap::IndexMap;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tribune_core::{CallContext, Clock, Links, Principal, Scopes, Source, SourceStatus, Tool};
+use tribune_oauth::Resources;
 use tribune_registry::RegistrationError;
 use tribune_storage::ConversationStore;
 
@@ -209,13 +210,15 @@ impl Service {
         if is_plain { format!("{base}/mcp") } else { format!("{base}/mcp/{}", profile.name()) }
     }
 
-    /// The addresses of all MCP endpoints: what a token of another issuer can be for.
-    pub fn resources(&self) -> Vec<String> {
+    /// What a token can be for: this server, or one of its MCP endpoints.
+    pub fn resources(&self) -> Resources {
         let base = self.links.base();
-        let names = self.profiles().map(|profile| format!("/{}", profile.name()));
-        let endpoints: Vec<String> = std::iter::once(String::new()).chain(names).collect();
-        let addresses = |path: &str| endpoints.iter().map(|name| format!("{base}/{path}{name}")).collect::<Vec<_>>();
-        [addresses("mcp"), addresses("sse")].concat()
+        let all = [base.to_owned(), format!("{base}/mcp"), format!("{base}/sse")].map(|address| (address, None));
+        let endpoints = self.profiles().flat_map(|profile| {
+            let name = profile.name();
+            ["mcp", "sse"].map(|path| (format!("{base}/{path}/{name}"), Some(name.to_owned())))
+        });
+        endpoints.chain(all).collect()
     }
 
     /// The profile of plain `/mcp` for a host name: some MCP hosts connect to exactly that path only.

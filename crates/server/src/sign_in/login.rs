@@ -4,18 +4,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use axum::Extension;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Query, State};
 use axum::response::{IntoResponse, Redirect, Response};
 use data_encoding::BASE64URL_NOPAD;
 use http::{HeaderMap, Request, StatusCode, header};
 use serde::Deserialize;
-use tribune_core::{Error, ErrorKind, Scopes, UserId};
+use tribune_core::{Error, ErrorKind, UserId};
 use tribune_oauth::login::Pending;
 use tribune_storage::User;
 
 use super::record;
-use crate::identity::{Accounts, Caller, Guard, own_path, scopes_of, token_scopes};
+use crate::identity::{Accounts, Caller, Guard, NewSession, own_path};
 use crate::request::{parse_form, read_limited};
 use crate::response::{Refusal, page, private, problem};
 use crate::sender;
@@ -57,7 +57,7 @@ pub(crate) async fn sign_in(
     request: Request<Body>,
 ) -> Result<Response, Refusal> {
     let accounts = accounts(&guard)?;
-    let (body, _) = read(&guard, request).await?;
+    let (headers, body, _) = read(&guard, request).await?;
     let sent: Password = parse_form(&body).ok_or_else(|| invalid("send the fields username and password"))?;
     let back = own_path(&sent.back);
     let refused = |error: &Error| {
@@ -68,10 +68,10 @@ pub(crate) async fn sign_in(
         private(page::sign_in(&guard.callers().page, status, back, Some(error.message())))
     };
     let name = sent.username.trim();
-    let checked = accounts.check_password(name, sent.password).await;
+    let checked = accounts.check_password(name, sent.password, caller.peer).await;
     record(&service, &caller, "sign in", name, &checked);
     match checked {
-        Ok(user) => signed_in(&guard, accounts, &user, back).await,
+        Ok(user) => signed_in(&guard, accounts, &user, back, &headers).await,
         Err(error) if matches!(error.kind(), ErrorKind::Forbidden | ErrorKind::RateLimited) => Ok(refused(&error)),
         Err(error) => Err(error.into()),
     }
@@ -83,6 +83,7 @@ pub(crate) async fn local(
     State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
     Query(parameters): Parameters,
+    headers: HeaderMap,
 ) -> Result<Response, Refusal> {
     let callers = guard.callers();
     let key = parameters.get("key").map_or("", String::as_str);
@@ -90,12 +91,14 @@ pub(crate) async fn local(
     let checked = is_valid.then_some(()).ok_or_else(|| {
         Error::forbidden("This link is no longer valid: each start of `tribune serve` prints a new one.")
     });
-    record(&service, &caller, "sign in", UserId::local().as_str(), &checked);
+    let local = UserId::local();
+    record(&service, &caller, "sign in", local.as_str(), &checked);
     if let Err(error) = checked {
         return Ok(private(page::sign_in(&callers.page, StatusCode::UNAUTHORIZED, "/", Some(error.message()))));
     }
     let mut response = Redirect::to(&format!("{}/", callers.page.base)).into_response();
-    callers.cookie.begin(&mut response, accounts(&guard)?, &UserId::local(), Scopes::ALL, None).await?;
+    let session = NewSession::local(&local);
+    callers.cookie.begin(&mut response, &headers, accounts(&guard)?, session).await?;
     Ok(private(response))
 }
 
@@ -129,7 +132,7 @@ pub(crate) async fn finish(
     let who = finished.as_ref().map_or("?", |user| user.name.as_str());
     record(&service, &caller, "sign in at the provider", who, &finished);
     let mut response = match finished {
-        Ok(user) => signed_in(&guard, accounts(&guard)?, &user, &back).await?,
+        Ok(user) => signed_in(&guard, accounts(&guard)?, &user, &back, &headers).await?,
         Err(error) => {
             tracing::warn!(%error, "a sign-in at the provider failed");
             let why = Some(error.message());
@@ -166,10 +169,16 @@ async fn at_provider(
     user.ok_or_else(|| Error::unavailable("The user was just removed."))
 }
 
-async fn signed_in(guard: &Guard, accounts: &Accounts, user: &User, back: &str) -> Result<Response, Refusal> {
+async fn signed_in(
+    guard: &Guard,
+    accounts: &Accounts,
+    user: &User,
+    back: &str,
+    headers: &HeaderMap,
+) -> Result<Response, Refusal> {
     let callers = guard.callers();
     let mut response = Redirect::to(&format!("{}{back}", callers.page.base)).into_response();
-    callers.cookie.begin(&mut response, accounts, &user.name, scopes_of(user), None).await?;
+    callers.cookie.begin(&mut response, headers, accounts, NewSession::of(user)).await?;
     Ok(private(response))
 }
 
@@ -181,7 +190,7 @@ pub(crate) async fn use_token(
     request: Request<Body>,
 ) -> Result<Response, Refusal> {
     let accounts = accounts(&guard)?;
-    let (body, is_form) = read(&guard, request).await?;
+    let (headers, body, is_form) = read(&guard, request).await?;
     let sent: Option<ApiToken> = match is_form {
         true => parse_form(&body),
         false => serde_json::from_slice(&body).ok(),
@@ -206,7 +215,7 @@ pub(crate) async fn use_token(
         true => Redirect::to(&format!("{}{back}", callers.page.base)).into_response(),
         false => StatusCode::NO_CONTENT.into_response(),
     };
-    callers.cookie.begin(&mut response, accounts, &token.user, token_scopes(&token), Some(token.id)).await?;
+    callers.cookie.begin(&mut response, &headers, accounts, NewSession::of_token(&token)).await?;
     Ok(response)
 }
 
@@ -234,11 +243,12 @@ fn invalid(why: &str) -> Response {
     problem::new(ErrorKind::InvalidArgument, &format!("Invalid request: {why}"))
 }
 
-/// The body of a sign-in from a page of this server or a program, and whether it is a form.
-async fn read(guard: &Guard, request: Request<Body>) -> Result<(axum::body::Bytes, bool), Refusal> {
-    sender::refuse_foreign(request.headers(), &guard.callers().public_url)?;
-    let kind = request.headers().get(header::CONTENT_TYPE);
+/// The headers and the body of a sign-in from a page of this server or a program, and whether it is a form.
+async fn read(guard: &Guard, request: Request<Body>) -> Result<(HeaderMap, Bytes, bool), Refusal> {
+    let (head, body) = request.into_parts();
+    sender::refuse_foreign(&head.headers, &guard.callers().public_url)?;
+    let kind = head.headers.get(header::CONTENT_TYPE);
     let is_form = kind.is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
-    let body = read_limited(request.into_body(), MAX_BODY_BYTES, guard.callers().timeout).await;
-    Ok((body.map_err(problem::unreadable)?, is_form))
+    let body = read_limited(body, MAX_BODY_BYTES, guard.callers().timeout).await;
+    Ok((head.headers, body.map_err(problem::unreadable)?, is_form))
 }

@@ -41,7 +41,10 @@ fn issuer(guard: &Guard) -> Result<&Issuer, Refusal> {
 }
 
 fn not_here() -> Refusal {
-    let message = "This server issues no tokens: [auth] issuer = \"builtin\" is not configured.";
+    not_found("This server issues no tokens: [auth] issuer = \"builtin\" is not configured.")
+}
+
+fn not_found(message: &str) -> Refusal {
     problem::with_status(StatusCode::NOT_FOUND, "not_found", message).into()
 }
 
@@ -77,8 +80,7 @@ pub(crate) async fn resource(
         None => false,
     };
     if need(resource) != Need::Profile || !is_known {
-        let message = format!("{resource} is not an MCP endpoint of this server.");
-        return Err(problem::with_status(StatusCode::NOT_FOUND, "not_found", &message).into());
+        return Err(not_found(&format!("{resource} is not an MCP endpoint of this server.")));
     }
     let scopes: Vec<&str> = Scope::ALL.into_iter().map(Scope::as_str).collect();
     Ok(metadata(&json!({
@@ -94,9 +96,12 @@ pub(crate) async fn resource(
 /// `/.well-known/oauth-authorization-server` and `/.well-known/openid-configuration`.
 pub(crate) async fn server(State(guard): State<Arc<Guard>>, path: Option<Path<String>>) -> Result<Response, Refusal> {
     let issuer = issuer(&guard)?;
-    // There is one issuer: this server itself.
-    if !named(&guard, path).is_empty() {
-        return Err(not_here());
+    let named = named(&guard, path);
+    if !named.is_empty() {
+        let base = &guard.callers().public_url;
+        return Err(not_found(&format!(
+            "{base}{named} is no issuer. The issuer of this server is {base}, without a path."
+        )));
     }
     Ok(metadata(&issuer.metadata()))
 }
@@ -115,8 +120,13 @@ pub(crate) async fn keys(State(guard): State<Arc<Guard>>) -> Result<Response, Re
     Ok(metadata(&json!({"keys": []})))
 }
 
-pub(crate) async fn register(State(guard): State<Arc<Guard>>, request: Request<Body>) -> Result<Response, Refusal> {
+pub(crate) async fn register(
+    State(guard): State<Arc<Guard>>,
+    Extension(caller): Extension<Caller>,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
     let issuer = issuer(&guard)?;
+    accounts(&guard)?.count_registration(caller.peer)?;
     let body = body(&guard, request).await?;
     Ok(answer(StatusCode::CREATED, issuer.register(body.as_bytes()).await))
 }
@@ -175,25 +185,28 @@ struct Decision {
 /// Asks the person whether a program may have access, after they have signed in.
 pub(crate) async fn authorize(
     State(guard): State<Arc<Guard>>,
+    State(service): State<Arc<Service>>,
     Extension(caller): Extension<Caller>,
     RawQuery(query): RawQuery,
 ) -> Result<Response, Refusal> {
     let query = query.unwrap_or_default();
-    let asked = match issuer(&guard)?.authorization(&query).await {
-        Ok(asked) => asked,
-        Err(error) => return Ok(refused(&guard, error)),
-    };
+    let issuer = issuer(&guard)?;
+    // Before anything else: strangers could have addresses fetched, and would be sent on to wherever a program says.
     let Some(user) = person(&caller) else {
         return Ok(to_sign_in(&guard, &query));
+    };
+    let asked = match issuer.authorization(&query, |profile| service.profile_for(profile, &caller).is_some()).await {
+        Ok(asked) => asked,
+        Err(error) => return Ok(refused(&guard, error)),
     };
     Ok(consent(&guard, &asked, user, caller.scopes, &query))
 }
 
-/// The user who has signed in in this browser. A token is no person: a program could give itself more with it, and for
-/// longer.
+/// The user who has signed in in this browser. A token is no person, nor is a session that was opened with one: a program
+/// could give itself more with it, and for longer.
 fn person(caller: &Caller) -> Option<&UserId> {
     match &caller.principal {
-        Principal::User(user) if caller.has_session => Some(user),
+        Principal::User(user) if caller.has_signed_in => Some(user),
         _ => None,
     }
 }
@@ -208,14 +221,15 @@ pub(crate) async fn decide(
 ) -> Result<Response, Refusal> {
     let query = query.unwrap_or_default();
     let issuer = issuer(&guard)?;
-    sender::refuse_foreign(request.headers(), &guard.callers().public_url)?;
-    let sent: Option<Decision> = parse_form(body(&guard, request).await?.as_bytes());
-    let asked = match issuer.authorization(&query).await {
-        Ok(asked) => asked,
-        Err(error) => return Ok(refused(&guard, error)),
-    };
+    // Every browser says with a form which page sent it.
+    sender::require_own_page(request.headers(), &guard.callers().public_url)?;
     let Some(user) = person(&caller) else {
         return Ok(to_sign_in(&guard, &query));
+    };
+    let sent: Option<Decision> = parse_form(body(&guard, request).await?.as_bytes());
+    let asked = match issuer.authorization(&query, |profile| service.profile_for(profile, &caller).is_some()).await {
+        Ok(asked) => asked,
+        Err(error) => return Ok(refused(&guard, error)),
     };
     let allows = sent.is_some_and(|sent| sent.decision == "allow");
     let action = if allows { "allow a program" } else { "deny a program" };
@@ -249,20 +263,18 @@ fn to_sign_in(guard: &Guard, query: &str) -> Response {
 /// `allowed` is what the user may allow.
 fn consent(guard: &Guard, asked: &Authorization, user: &UserId, allowed: Scopes, query: &str) -> Response {
     let scopes: Vec<_> = asked.scopes.and(allowed).iter().map(|scope| (scope.as_str(), meaning(scope))).collect();
-    let redirect: Option<http::Uri> = asked.redirect_uri.parse().ok();
-    let host = redirect.as_ref().and_then(|uri| uri.host()).unwrap_or(&asked.redirect_uri);
     let values = context! {
         base => &guard.callers().page.base,
         query,
         name => &asked.client.name,
         client => &asked.client.id,
-        host,
+        host => asked.destination(),
         user => user.as_str(),
         scopes,
         closed => true,
     };
     let mut response = page::render(StatusCode::OK, "consent.html", values);
     // The answer to this form leads to the program.
-    page::allow_form_target(&mut response, &asked.redirect_uri);
+    page::allow_form_target(&mut response, &asked.form_target());
     private(response)
 }

@@ -77,7 +77,7 @@ impl Talk {
             ..ChatRequest::default()
         };
         let chat = self.chat()?;
-        let answer = match chat.agent.begin(request, &UserId::local()).await? {
+        let answer = match chat.agent.begin(request, &UserId::local(), |_| Ok(())).await? {
             Accepted::Answered(answer) => answer,
             Accepted::Turn(turn) => {
                 let caller = Caller::local(Arc::from("chat"));

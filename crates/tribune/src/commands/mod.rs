@@ -22,6 +22,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::bail;
+use jiff::Timestamp;
 use serde_json::Value;
 use tribune_storage::Store;
 
@@ -115,6 +116,11 @@ fn print_either(as_json: bool, json: &Value, readable: impl FnOnce() -> String) 
         true => serde_json::to_string_pretty(json)?,
         false => readable(),
     })
+}
+
+/// A time in a table.
+fn minute(at: Option<Timestamp>) -> String {
+    at.map_or_else(|| "never".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
 }
 
 fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {

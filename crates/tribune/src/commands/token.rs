@@ -11,7 +11,7 @@ use tribune_core::{Scopes, UserId};
 use tribune_server::identity::{TokenUse, new_token};
 use tribune_storage::{Token as KeptToken, Tokens};
 
-use super::{print, table, with_store};
+use super::{minute, print, table, with_store};
 use crate::cli::{Common, TokenCreate, TokenVerb};
 
 pub fn run(common: &Common, verb: &TokenVerb) -> anyhow::Result<ExitCode> {
@@ -117,8 +117,4 @@ fn state(token: &KeptToken, now: Timestamp) -> String {
         (None, Some(end)) => format!("until {}", minute(Some(end))),
         (None, None) => "valid".to_owned(),
     }
-}
-
-fn minute(at: Option<Timestamp>) -> String {
-    at.map_or_else(|| "never".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
 }

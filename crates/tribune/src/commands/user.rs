@@ -1,4 +1,4 @@
-//! `tribune user`: people who sign in with a password.
+//! `tribune user`: people who sign in, their groups, and the programs that they let in.
 
 #![allow(clippy::disallowed_methods, reason = "a command runs in real time")]
 
@@ -11,9 +11,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use tribune_core::UserId;
 use tribune_oauth::hash_password;
-use tribune_storage::{User, Users};
+use tribune_storage::{Grant, Grants, User, Users};
 
-use super::{print, table, with_store};
+use super::{minute, print, table, with_store};
 use crate::cli::{Common, UserAdd, UserVerb};
 
 const MIN_PASSWORD_CHARS: usize = 8;
@@ -27,15 +27,15 @@ pub fn run(common: &Common, verb: &UserVerb) -> anyhow::Result<ExitCode> {
             UserVerb::List { json } => list(&users, *json).await,
             UserVerb::Remove { name } => remove(&users, name).await,
             UserVerb::Password { name, password_file } => change_password(&users, name, password_file.as_deref()).await,
+            UserVerb::Group { name, add, remove } => change_groups(&users, name, add, remove).await,
+            UserVerb::Grants { name, json } => list_grants(&store.grants(), name, *json).await,
+            UserVerb::Revoke { name, id } => revoke(&store.grants(), name, id.trim()).await,
         }
     })
 }
 
 async fn add(users: &Users, args: &UserAdd) -> anyhow::Result<()> {
     let name = named(&args.name)?;
-    if [UserId::local(), UserId::admin()].contains(&name) {
-        bail!("the name `{name}` is reserved; choose another one");
-    }
     if users.find(&name).await?.is_some() {
         bail!("there is a user `{name}` already; `tribune user password {name}` sets a new password");
     }
@@ -60,12 +60,7 @@ async fn list(users: &Users, as_json: bool) -> anyhow::Result<()> {
     }
     let mut rows = vec![["USER", "CREATED", "SIGNS IN", "GROUPS"].map(str::to_owned).to_vec()];
     rows.extend(users.iter().map(|user| {
-        vec![
-            user.name.to_string(),
-            user.created_at.strftime("%Y-%m-%d %H:%M").to_string(),
-            signs_in(user).to_owned(),
-            user.groups.join(" "),
-        ]
+        vec![user.name.to_string(), minute(Some(user.created_at)), signs_in(user).to_owned(), user.groups.join(" ")]
     }));
     print(&table(&rows, usize::MAX))
 }
@@ -73,7 +68,7 @@ async fn list(users: &Users, as_json: bool) -> anyhow::Result<()> {
 async fn remove(users: &Users, name: &str) -> anyhow::Result<()> {
     let name = named(name)?;
     if !users.remove(&name).await? {
-        bail!("there is no user `{name}`; `tribune user list` shows the users");
+        bail!(unknown(&name));
     }
     print(&format!("Removed {name}; every session, token and grant has ended. Tasks and conversations are kept."))
 }
@@ -85,6 +80,59 @@ async fn change_password(users: &Users, name: &str, file: Option<&Path>) -> anyh
         bail!("there is no user `{name}`; `tribune user add {name}` adds one");
     }
     print(&format!("Changed the password of {name}; every session, token and grant has ended."))
+}
+
+async fn change_groups(users: &Users, name: &str, add: &[String], remove: &[String]) -> anyhow::Result<()> {
+    let name = named(name)?;
+    let user = users.find(&name).await?.with_context(|| unknown(&name))?;
+    let mut groups = user.groups;
+    groups.extend(add.iter().filter(|group| !groups.contains(group)).cloned().collect::<Vec<_>>());
+    groups.retain(|group| !remove.contains(group));
+    users.set_groups(&name, &groups).await?;
+    print(&match groups.is_empty() {
+        true => format!("{name} is in no group."),
+        false => format!("{name} is in: {}.", groups.join(", ")),
+    })
+}
+
+async fn list_grants(grants: &Grants, name: &str, as_json: bool) -> anyhow::Result<()> {
+    let name = named(name)?;
+    let grants = grants.list(&name, Timestamp::now()).await?;
+    if as_json {
+        return print(&Value::from(grants.iter().map(view_grant).collect::<Vec<_>>()).to_string());
+    }
+    if grants.is_empty() {
+        return print(&format!("{name} lets no program in."));
+    }
+    let mut rows = vec![["ID", "PROGRAM", "SCOPES", "PROFILE", "SINCE", "LAST USED"].map(str::to_owned).to_vec()];
+    rows.extend(grants.iter().map(|grant| {
+        vec![
+            grant.id.clone(),
+            match grant.client_name.as_str() {
+                "" => grant.client.clone(),
+                name => name.to_owned(),
+            },
+            grant.scopes.join(" "),
+            grant.profile.clone().unwrap_or_else(|| "all".to_owned()),
+            minute(Some(grant.created_at)),
+            minute(grant.used_at),
+        ]
+    }));
+    print(&table(&rows, usize::MAX))
+}
+
+async fn revoke(grants: &Grants, name: &str, id: &str) -> anyhow::Result<()> {
+    let (name, now) = (named(name)?, Timestamp::now());
+    let known = grants.list(&name, now).await?;
+    let grant = known.iter().find(|grant| grant.id == id);
+    let grant =
+        grant.with_context(|| format!("{name} has no grant `{id}`; `tribune user grants {name}` lists them"))?;
+    grants.revoke(id, now).await?;
+    print(&format!("Revoked what {name} allowed {}; running servers refuse it within a second.", grant.client_name))
+}
+
+fn unknown(name: &UserId) -> String {
+    format!("there is no user `{name}`; `tribune user list` shows the users")
 }
 
 fn named(name: &str) -> anyhow::Result<UserId> {
@@ -125,6 +173,19 @@ fn signs_in(user: &User) -> &'static str {
         (None, Some(_)) => "provider",
         (None, None) => "not at all",
     }
+}
+
+fn view_grant(grant: &Grant) -> Value {
+    json!({
+        "id": grant.id,
+        "program": grant.client_name,
+        "client_id": grant.client,
+        "scopes": grant.scopes,
+        "profile": grant.profile,
+        "created_at": grant.created_at,
+        "last_used": grant.used_at,
+        "expires_at": grant.expires_at,
+    })
 }
 
 fn view(user: &User) -> Value {

@@ -68,12 +68,17 @@ impl People {
             None => SignIn::None,
             Some("builtin") => {
                 let exempt = auth.client_hosts.clone().into();
-                let issuer = Issuer::new(service.links.base(), self.store.grants(), exempt, clock.clone());
+                let (base, grants) = (service.links.base(), self.store.grants());
+                let issuer = Issuer::new(base, service.resources(), grants, exempt, clock.clone());
                 SignIn::BuiltIn(Box::new(issuer?))
             }
             Some(issuer) => {
                 // Hosts ask for tokens for the endpoint that they use.
-                let audience = auth.audience.as_ref().map_or_else(|| service.resources(), |one| vec![one.clone()]);
+                let mut audience = service.resources();
+                if let Some(only) = &auth.audience {
+                    let profile = audience.remove(only).flatten();
+                    audience = [(only.clone(), profile)].into();
+                }
                 let verifier = Verifier::new(issuer, audience, clock.clone()).context("auth.issuer")?;
                 SignIn::Elsewhere(issuer.to_owned(), Box::new(verifier))
             }

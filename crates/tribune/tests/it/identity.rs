@@ -143,6 +143,16 @@ fn sign_in_link_opens_session_until_sign_out() {
 }
 
 #[test]
+fn token_named_local_is_not_the_local_user() {
+    let board = "[[sources]]\nname = \"board\"\nkind = \"documents\"\npath = \"docs\"\nreaders = [\"group:board\"]";
+    let server = TestServer::builder().documents(&sample()).tables(&format!("[store]\n{board}")).start();
+    let opened = server.post("/session", &[], &json!({"token": token(&server, "local")}).to_string());
+    let cookie = opened.header("set-cookie").split(';').next().expect("a pair").to_owned();
+    let reads = |cookie: &str| Person::with(&server, &[("cookie", cookie)]).get("/data/board:beans.md").status;
+    assert_eq!((reads(&server.local_cookie()), reads(&cookie)), (200, 404));
+}
+
+#[test]
 fn public_url_makes_callers_anonymous() {
     let server = TestServer::builder()
         .documents(&sample())

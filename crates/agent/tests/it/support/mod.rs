@@ -115,7 +115,7 @@ impl Chat {
     }
 
     pub async fn request(&self, request: ChatRequest) -> Result<ChatAnswer> {
-        match self.agent.begin(request, &user()).await? {
+        match self.agent.begin(request, &user(), |_| Ok(())).await? {
             Accepted::Answered(answer) => Ok(answer),
             Accepted::Turn(turn) => self.run(turn).await,
         }

@@ -68,7 +68,8 @@ promises! {
         refresh_token_has_a_grace,
         revoked_grant_gives_nothing,
         expired_grants_are_deleted,
-        registrations_are_bounded;
+        registrations_are_bounded,
+        programs_in_use_stay_registered;
     conversations:
         exchange_round_trips,
         state_has_last_messages,

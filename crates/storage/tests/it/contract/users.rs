@@ -38,8 +38,9 @@ pub async fn user_is_found_by_name_and_login(store: &Store) {
 pub async fn duplicate_user_or_login_is_refused(store: &Store) {
     let users = store.users();
     users.add(&ben()).await.expect("kept");
-    for duplicate in [User { login: None, ..ben() }, User { name: user("eve"), ..ben() }] {
-        let error = users.add(&duplicate).await.expect_err("taken");
+    let named = |name: &str| User { name: user(name), login: None, ..ben() };
+    for taken in [User { login: None, ..ben() }, User { name: user("eve"), ..ben() }, named("local"), named("admin")] {
+        let error = users.add(&taken).await.expect_err("taken");
         assert_eq!(error.kind(), ErrorKind::InvalidArgument);
     }
     assert_eq!(users.list().await.expect("all"), [ben()]);

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::{events, next_page, server, task_manager};
 use crate::model::Model;
-use crate::people::Person;
+use crate::people::{Person, tribune};
 use crate::support::{TestServer, sample, text, wait_for};
 
 #[test]
@@ -199,6 +199,25 @@ fn destructive_call_waits_for_decision() {
     let done = me.chat("Yes");
     assert_eq!(done["tool_calls"].as_array().expect("calls").last().expect("a call")["success"], true, "{done}");
     assert_eq!((me.titles(), done["confirmations"].clone()), (Vec::new(), json!([])));
+}
+
+#[test]
+fn refused_decision_leaves_the_call_waiting() {
+    let model = Model::start(task_manager);
+    let server = server(&model);
+    let ann = Person::new(&server, "ann");
+    let chats_only = ["token", "create", "--user", "ann", "--scope", "chat"];
+    let chats_only = Person::with_token(&server, tribune(&server, &chats_only).0.trim());
+    ann.add("Water the tomatoes");
+    let asked = ann.chat("Delete the tomatoes");
+    for decision in [json!({"confirm": asked_ids(&asked)}), json!({"message": "yes"})] {
+        let refused = chats_only.post("/chat", &decision);
+        assert_eq!(refused.status, 403, "{}", refused.body);
+        assert!(refused.body.contains("delete_task needs the scope `tasks`"), "{}", refused.body);
+    }
+    assert_eq!(ann.titles().len(), 1);
+    ann.chat("Yes");
+    assert_eq!(ann.titles().len(), 0, "it was still waiting");
 }
 
 #[test]

@@ -7,6 +7,8 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
@@ -91,7 +93,7 @@ impl<'s> Host<'s> {
     /// What the browser is answered after a decision.
     fn decide(&self, decision: &str, changes: &[(&str, &str)]) -> Answer {
         let body = encoded(&[("decision", decision)]);
-        let headers = [("cookie", self.cookie.as_str()), FORM];
+        let headers = [("cookie", self.cookie.as_str()), FORM, ("origin", self.server.url.as_str())];
         self.server.post_once(&self.address(changes), &headers, &body)
     }
 
@@ -196,7 +198,14 @@ fn metadata_is_at_every_address_and_the_same() {
     assert_eq!(first.json()["issuer"], server.url.as_str());
     assert_eq!(first.json()["code_challenge_methods_supported"], json!(["S256"]));
     assert_eq!(first.body, get("/.well-known/openid-configuration").body);
-    assert_eq!(get("/.well-known/oauth-authorization-server/other").status, 404);
+    for path in ["oauth-protected-resource", "oauth-authorization-server", "openid-configuration"] {
+        assert_eq!(get(&format!("/.well-known/{path}/")).body, get(&format!("/.well-known/{path}")).body);
+    }
+    for path in ["/other", "/mcp"] {
+        let found = get(&format!("/.well-known/oauth-authorization-server{path}"));
+        assert_eq!(found.status, 404);
+        assert!(found.body.contains(&format!("The issuer of this server is {}", server.url)), "{}", found.body);
+    }
 }
 
 #[test]
@@ -257,10 +266,17 @@ fn wrong_requests_for_access_are_refused() {
     }
     let denied = host.decide("deny", &[]);
     assert_eq!(query_of(denied.header("location"), "error").as_deref(), Some("access_denied"));
-    let headers = [("cookie", host.cookie.as_str()), FORM, ("origin", "http://localhost:3000")];
-    let foreign = server.post_once(&host.address(&[]), &headers, "decision=allow");
-    assert_eq!(foreign.status, 403, "a page on another port");
-    let nobody = server.post_once(&host.address(&[]), &[FORM], "decision=allow");
+    let cookie = ("cookie", host.cookie.as_str());
+    for from in [vec![("origin", "http://localhost:3000")], vec![("sec-fetch-site", "same-site")], vec![]] {
+        let headers = [vec![cookie, FORM], from.clone()].concat();
+        let foreign = server.post_once(&host.address(&[]), &headers, "decision=allow");
+        assert_eq!(foreign.status, 403, "{from:?}");
+    }
+    let own = [FORM, ("origin", server.url.as_str())];
+    let nobody = server.post_once(&host.address(&[]), &own, "decision=allow");
+    assert!(nobody.header("location").starts_with("/login?back="), "{nobody:?}");
+    // Whoever has not signed in is not sent on to wherever a program says.
+    let nobody = server.get_once(&host.address(&[("response_type", "token")]), &[]);
     assert!(nobody.header("location").starts_with("/login?back="), "{nobody:?}");
 }
 
@@ -318,17 +334,21 @@ fn missing_scope_is_named_and_a_write_starts_the_sign_in() {
     assert!(challenge.contains("scope=\"tasks\""), "{challenge}");
 }
 
-/// Serves one JSON document to everybody, until the test ends.
-fn serve_document(listener: TcpListener, document: String) {
+/// Serves one JSON document to everybody, until the test ends; counts how often.
+fn serve_document(listener: TcpListener, document: String) -> Arc<AtomicUsize> {
+    let served = Arc::new(AtomicUsize::new(0));
+    let count = served.clone();
     std::thread::spawn(move || {
         for stream in listener.incoming() {
             let mut stream = stream.expect("a connection");
+            count.fetch_add(1, Ordering::SeqCst);
             let mut request = [0; 4096];
             let _ = stream.read(&mut request);
             let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close";
             let _ = write!(stream, "{head}\r\ncontent-length: {}\r\n\r\n{document}", document.len());
         }
     });
+    served
 }
 
 #[test]
@@ -337,10 +357,13 @@ fn program_is_known_by_its_document() {
     let port = listener.local_addr().expect("bound").port();
     let id = format!("http://127.0.0.1:{port}/client.json");
     let document = json!({"client_id": id, "client_name": "Described <b>", "redirect_uris": [CALLBACK]});
-    serve_document(listener, document.to_string());
+    let served = serve_document(listener, document.to_string());
     let server = issuing(&format!("client_hosts = [\"127.0.0.1:{port}\"]"));
     let mut host = Host::new(&server);
     host.id = id;
+    let nobody = server.get_once(&host.address(&[]), &[]);
+    assert!(nobody.header("location").starts_with("/login?back="), "{nobody:?}");
+    assert_eq!(served.load(Ordering::SeqCst), 0, "strangers cannot have addresses fetched");
     let page = server.get(&host.address(&[]), &[("cookie", &host.cookie), ("accept", "text/html")]);
     assert!(page.body.contains("Described &lt;b&gt;"), "{}", page.body);
     let policy = page.header("content-security-policy");
@@ -349,17 +372,29 @@ fn program_is_known_by_its_document() {
     assert_eq!(ann.modern("tools/list", json!({})).status, 200);
     // The document of another address is not this program's.
     host.id = host.id.replace("client.json", "other.json");
-    assert_eq!(host.decide("allow", &[]).status, 400);
+    for _ in 0..3 {
+        assert_eq!(host.decide("allow", &[]).status, 400);
+    }
+    assert_eq!(served.load(Ordering::SeqCst), 2, "a failure is remembered too");
 }
 
 #[test]
 fn guessed_passwords_are_slowed_down() {
-    let server = issuing("");
-    assert_eq!(sign_in(&server, "nobody", PASSWORD), Err(401));
+    let server = issuing("[limits]\ntrusted_proxies = [\"127.0.0.1\"]");
+    let sign_in = |from: &str, name: &str, password: &str| {
+        let form = encoded(&[("username", name), ("password", password)]);
+        server.post_once("/login", &[FORM, ("x-forwarded-for", from)], &form).status
+    };
     for _ in 0..5 {
-        assert_eq!(sign_in(&server, "ann", "wrong password"), Err(401));
+        assert_eq!(sign_in("203.0.113.7", "ann", "wrong password"), 401);
     }
-    assert_eq!(sign_in(&server, "ann", PASSWORD), Err(429), "even with the right one");
+    assert_eq!(sign_in("203.0.113.7", "ann", PASSWORD), 429, "even with the right one");
+    // Nobody keeps others from signing in by guessing.
+    for guess in 0..101 {
+        let from = format!("203.0.113.{}", 100 + guess / 25);
+        assert_eq!(sign_in(&from, &format!("nobody{guess}"), "wrong password"), 401);
+    }
+    assert_eq!(sign_in("203.0.113.8", "ann", PASSWORD), 303);
 }
 
 #[test]
@@ -368,8 +403,11 @@ fn session_ends_at_sign_out_and_with_a_new_password() {
     let (one, other) = (sign_in(&server, "ann", PASSWORD), sign_in(&server, "ann", PASSWORD));
     let (one, other) = (one.expect("signed in"), other.expect("signed in"));
     assert_ne!(one, other);
+    let again = encoded(&[("username", "ann"), ("password", PASSWORD)]);
+    let again = server.post_once("/login", &[FORM, ("cookie", &one), ("origin", &server.url)], &again);
+    let (ended, one) = (one, again.header("set-cookie").split(';').next().expect("a pair").to_owned());
     let reads = |cookie: &str| server.get("/openapi.json", &[("cookie", cookie)]).status;
-    assert_eq!((reads(&one), reads(&other)), (200, 200));
+    assert_eq!((reads(&one), reads(&other), reads(&ended)), (200, 200, 401), "a new sign-in ends the session before");
     assert_eq!(server.delete("/session", &[("cookie", &one)]).status, 204);
     assert_eq!((reads(&one), reads(&other)), (401, 200));
     // A session's secret is no token.
@@ -401,19 +439,26 @@ fn api_tokens_have_scopes_and_a_profile() {
     let listed: Value = serde_json::from_str(&tribune(&server, &["token", "list", "--json"]).0).expect("JSON");
     assert_eq!(listed[0]["scopes"], json!(["read"]));
     assert!(listed[0]["expires_at"].is_string(), "90 days unless said otherwise: {listed}");
+    // What an operator gives needs no group, also in a browser.
+    let operator = create(&["--scope", "admin"]);
+    let opened = server.post("/session", &[], &json!({"token": operator}).to_string());
+    let cookie = opened.header("set-cookie").split(';').next().expect("a pair").to_owned();
+    let bearer = format!("Bearer {operator}");
+    for proof in [("cookie", cookie.as_str()), ("authorization", &bearer)] {
+        assert_eq!(server.get("/metrics", &[proof]).status, 200, "{proof:?}");
+    }
     let forever = tribune(&server, &["token", "create", "--user", "ann", "--expires", "never", "--json"]);
     let forever: Value = serde_json::from_str(&forever.0).expect("JSON");
     assert_eq!(forever["expires_at"], Value::Null);
 }
 
+/// A source with tools for administrators.
+const INGESTING: &str = "[[sources]]\nname = \"hansard\"\nkind = \"speeches\"\npath = \"docs\"\ningest_dir = \"docs\"";
+
 #[test]
 fn administrators_are_members_of_their_group() {
-    let server = TestServer::builder()
-        .documents(&sample())
-        .tables("[store]\n[auth]\nissuer = \"builtin\"\n\n[[sources]]\nname = \"hansard\"\nkind = \"speeches\"\npath = \"docs\"\ningest_dir = \"docs\"")
-        .start();
+    let server = issuing(INGESTING);
     add_user(&server, "root", &["admin"]);
-    add_user(&server, "ann", &[]);
     let mut host = Host::new(&server);
     let at_admin = |person: &Person<'_>| {
         let headers: Vec<(&str, &str)> =
@@ -429,13 +474,78 @@ fn administrators_are_members_of_their_group() {
 }
 
 #[test]
+fn operator_sees_and_ends_grants() {
+    let server = issuing("");
+    let host = Host::new(&server);
+    let tokens = host.tokens("read tasks");
+    let ann = host.with(&tokens["access_token"]);
+    assert_eq!(ann.modern("tools/list", json!({})).status, 200);
+    let (shown, _) = tribune(&server, &["user", "grants", "ann"]);
+    assert!(shown.contains("A host") && shown.contains("read tasks"), "{shown}");
+    let (listed, _) = tribune(&server, &["user", "grants", "ann", "--json"]);
+    let listed: Value = serde_json::from_str(&listed).expect("JSON");
+    assert!(listed[0]["last_used"].is_string(), "{listed}");
+    tribune(&server, &["user", "revoke", "ann", listed[0]["id"].as_str().expect("an id")]);
+    crate::support::wait_for("the end of the grant", || ann.modern("tools/list", json!({})).status == 401);
+    assert_eq!(error(&host.refresh(&tokens["refresh_token"])).1, "invalid_grant");
+    assert!(tribune(&server, &["user", "grants", "ann"]).0.contains("lets no program in"));
+}
+
+#[test]
+fn who_leaves_a_group_loses_its_scope() {
+    let server = issuing(INGESTING);
+    let joined = tribune(&server, &["user", "group", "ann", "--add", "admin", "--add", "staff"]);
+    assert!(joined.0.contains("ann is in: admin, staff."), "{joined:?}");
+    let host = Host::new(&server);
+    let tokens = host.tokens("read admin");
+    assert_eq!(tokens["scope"], "read admin");
+    let bearer = format!("Bearer {}", tokens["access_token"].as_str().expect("a token"));
+    let lists = || server.modern_with("/mcp/admin", "tools/list", json!({}), &[("authorization", &bearer)]).status;
+    assert_eq!(lists(), 200);
+    tribune(&server, &["user", "group", "ann", "--remove", "admin"]);
+    crate::support::wait_for("the end of the scope", || lists() == 403);
+}
+
+#[test]
+fn grant_for_a_profile_opens_nothing_else() {
+    let server = issuing("");
+    let host = Host::new(&server);
+    let resource = |path: &str| format!("{}{path}", server.url);
+    let refused = host.decide("allow", &[("resource", &resource("/mcp/nonsense"))]);
+    assert_eq!(query_of(refused.header("location"), "error").as_deref(), Some("invalid_target"));
+    let opens = |path: &str, tokens: &Value| {
+        let bearer = format!("Bearer {}", tokens["access_token"].as_str().expect("a token"));
+        let headers = [("authorization", bearer.as_str())];
+        match path.starts_with("/mcp") {
+            true => server.modern_with(path, "tools/list", json!({}), &headers).status,
+            false => server.get(path, &headers).status,
+        }
+    };
+    for (asked, expected) in
+        [("/mcp/research", [200, 403, 403]), ("/sse/research", [200, 403, 403]), ("/mcp", [200; 3])]
+    {
+        let asked = resource(asked);
+        let tokens = host.redeem(&host.code(&[("resource", &asked)]), &[("resource", &asked)]).json();
+        let found = ["/mcp/research", "/mcp", "/data/docs:beans.md"].map(|path| opens(path, &tokens));
+        assert_eq!(found, expected, "{asked}");
+    }
+}
+
+#[test]
 fn token_cannot_let_programs_in() {
     let server = issuing("");
     let host = Host::new(&server);
     let create = ["token", "create", "--user", "ann", "--profile", "research"];
     let token = format!("Bearer {}", tribune(&server, &create).0.trim());
-    let headers = [("authorization", token.as_str()), FORM];
+    let headers = [("authorization", token.as_str()), FORM, ("origin", server.url.as_str())];
     let answer = server.post_once(&host.address(&[]), &headers, "decision=allow");
+    assert!(answer.header("location").starts_with("/login?back="), "{answer:?}");
+    // Nor does a session that was opened with one: what it lets in would outlive the token.
+    let token = crate::people::token(&server, "ann");
+    let opened = server.post("/session", &[], &json!({"token": token}).to_string());
+    let cookie = opened.header("set-cookie").split(';').next().expect("a pair").to_owned();
+    assert_eq!(server.get("/conversations", &[("cookie", &cookie)]).status, 200);
+    let answer = Host { cookie, ..host }.decide("allow", &[]);
     assert!(answer.header("location").starts_with("/login?back="), "{answer:?}");
 }
 
@@ -447,6 +557,31 @@ fn consent_names_what_can_be_allowed() {
     let shown = page("read admin");
     assert!(shown.contains("<code>read</code>") && !shown.contains("<code>admin</code>"), "{shown}");
     assert!(page("admin").contains("You may allow nothing"));
+}
+
+#[test]
+fn consent_names_where_the_code_goes() {
+    let server = issuing("");
+    let mut host = Host::new(&server);
+    let register = |address: &str| {
+        let metadata = json!({"client_name": "Good\u{202e}\u{200b} host", "redirect_uris": [address]});
+        server.post("/oauth/register", &[], &metadata.to_string())
+    };
+    for misleading in ["https:evil.example", "https://evil.example\\@good.example/cb", "search-ms:query=x"] {
+        assert_eq!(error(&register(misleading)), (400, "invalid_redirect_uri".to_owned()), "{misleading}");
+    }
+    for (address, shown, form_target) in [
+        ("https://bücher.example/cb", "xn--bcher-kva.example", "https://xn--bcher-kva.example"),
+        ("com.example.app:/cb", "com.example.app:", "com.example.app:"),
+        ("cursor://good.example/cb", "cursor:", "cursor:"),
+    ] {
+        host.id = register(address).json()["client_id"].as_str().expect("an id").to_owned();
+        let page = server.get(&host.address(&[("redirect_uri", address)]), &[("cookie", &host.cookie)]);
+        assert!(page.body.contains(&format!("sent to <strong>{shown}</strong>")), "{address}: {}", page.body);
+        assert!(page.body.contains("Allow Good host to use"), "{}", page.body);
+        let policy = page.header("content-security-policy");
+        assert!(policy.contains(&format!("form-action 'self' {form_target};")), "{address}: {policy}");
+    }
 }
 
 #[test]

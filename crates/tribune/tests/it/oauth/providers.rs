@@ -122,7 +122,8 @@ fn tokens_of_another_issuer_are_checked() {
     let research = Person::with_token(&server, &provider.token("read", &research));
     let headers: Vec<(&str, &str)> =
         research.headers.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    assert_eq!(server.modern_with("/mcp/research", "tools/list", json!({}), &headers).status, 200);
+    let at = |path: &str| server.modern_with(path, "tools/list", json!({}), &headers).status;
+    assert_eq!((at("/mcp/research"), at("/mcp")), (200, 403), "it opens nothing else");
     assert_eq!(call(&provider.token("read", &provider.resource), "list_tasks"), 403);
     let (header, rest) = good.split_once('.').expect("three parts");
     let (claims, signature) = rest.split_once('.').expect("three parts");
