@@ -7,8 +7,8 @@ use std::sync::Mutex;
 use serde_json::{Value, json};
 
 use crate::clients::{node, run};
+use crate::https::Secured;
 use crate::model::{Model, ModelRequest, Reply, calls, says};
-use crate::nginx::Secured;
 use crate::oauth;
 use crate::oauth::providers::{Provider, signs_in_at};
 use crate::people::token;

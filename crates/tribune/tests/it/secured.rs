@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::{Value, json};
 
 use crate::exchange::Simulator;
-use crate::nginx::{Certified, Nginx};
+use crate::https::Certified;
+use crate::nginx::Nginx;
 use crate::support::{TestServer, free_port, wait_for};
 
 /// The simulator behind TLS, with a certificate for `name`.

@@ -8,7 +8,8 @@ use serde_json::json;
 use super::providers::{Provider, signs_in_at};
 use super::{PASSWORD, add_user, issuing};
 use crate::clients::Client;
-use crate::nginx::{self, Certified, Nginx};
+use crate::https::{Certified, Secured};
+use crate::nginx::Nginx;
 use crate::people::tribune;
 use crate::support::{TestServer, free_port, installed, sample, wait_for};
 
@@ -131,7 +132,7 @@ fn typescript_sdk_goes_on_after_a_restart() {
 /// With the site that is shipped and a certificate. Below a path, the proxy strips it, and hands on the metadata of the
 /// issuer at the root.
 fn signs_in_behind_nginx(path: &str) {
-    let site = nginx::Secured::start(path);
+    let site = Secured::start(path);
     add_user(&site.tribune, "ann", &[]);
     let resource = format!("{}/mcp", site.public);
     for (root, below) in [
