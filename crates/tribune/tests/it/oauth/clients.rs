@@ -1,5 +1,6 @@
 //! The OAuth clients of the SDKs and the Inspector: they become known, a person signs in and allows them, they call tools.
 
+use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 
@@ -46,6 +47,25 @@ fn inspector_signs_in() {
     let server = issuing("required = true");
     let port = free_port().to_string();
     inspector().check(None, &server.mcp(), &["ann", PASSWORD, &python_path(), &port]);
+}
+
+/// The Python SDK sends head and body one after the other, and repeats on the same connection what was refused.
+#[test]
+fn refused_request_leaves_its_connection_open() {
+    let server = issuing("required = true");
+    let host = format!("127.0.0.1:{}", server.port);
+    for path in ["/mcp", "/mcp/nowhere", "/chat", "/oauth/nowhere", "/oauth/token"] {
+        let mut connection = TcpStream::connect(&host).expect("connected");
+        write!(connection, "POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 2\r\n\r\n").expect("sent");
+        // Meanwhile the request is refused.
+        assert_eq!(server.post("/mcp", &[], "{}").status, 401);
+        let next = format!("GET /healthz HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+        write!(connection, "{{}}{next}").expect("sent");
+        let mut answers = String::new();
+        connection.read_to_string(&mut answers).expect("answers");
+        assert_eq!(answers.matches("HTTP/1.1 ").count(), 2, "{path}: {answers}");
+        assert!(answers.contains("HTTP/1.1 200 OK"), "{path}: {answers}");
+    }
 }
 
 #[test]
