@@ -1,4 +1,5 @@
-// `oidc-provider` as somebody's identity provider: people sign in there, and programs get signed tokens for a resource.
+// `oidc-provider` as somebody's identity provider: people sign in there, programs register, and get signed tokens for a
+// resource.
 //
 //     oidc_provider.mjs PORT REDIRECT_URI RESOURCE
 
@@ -19,6 +20,7 @@ const provider = new Provider(issuer, {
       response_types: [],
     },
   ],
+  scopes: ['openid', 'offline_access', 'read', 'tasks', 'chat', 'trade', 'admin'],
   claims: { openid: ['sub'], email: ['email', 'email_verified'] },
   conformIdTokenClaims: false,
   findAccount: (_, id) => ({
@@ -26,8 +28,12 @@ const provider = new Provider(issuer, {
     claims: () => ({ sub: id, email: `${id}@example.org`, email_verified: true }),
   }),
   ttl: { ClientCredentials: (_, token) => (token.scope === 'chat' ? 1 : 600) },
+  // As Tribune's own issuer does: whoever signed in need not do it again each hour.
+  issueRefreshToken: (_, client) => client.grantTypeAllowed('refresh_token'),
+  rotateRefreshToken: true,
   features: {
     clientCredentials: { enabled: true },
+    registration: { enabled: true },
     resourceIndicators: {
       enabled: true,
       getResourceServerInfo: (_, indicator) => ({

@@ -1,8 +1,9 @@
 // A person signs in with a password and decides what a program may do; with a keyboard alone, and without scripts.
 //
-//     node tests/page/sign-in.spec.mjs OUT_DIR URL USER PASSWORD
+//     node tests/page/sign-in.spec.mjs OUT_DIR URL USER PASSWORD [NAME]
 //
-// URL is a Tribune with the built-in issuer that requires a sign-in. Output and exit code as in chat.spec.mjs.
+// URL is a Tribune with the built-in issuer that requires a sign-in. With NAME, its users also sign in at an
+// `oidc-provider`, where everybody is who they say. Output and exit code as in chat.spec.mjs.
 
 import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
@@ -13,8 +14,8 @@ import { join } from 'node:path';
 
 import { PATIENCE, VIEWS, check, finish, sound, withBrowser } from './browser.mjs';
 
-const [out, url, user, password] = process.argv.slice(2);
-assert(password, 'usage: node sign-in.spec.mjs OUT_DIR URL USER PASSWORD');
+const [out, url, user, password, guest] = process.argv.slice(2);
+assert(password, 'usage: node sign-in.spec.mjs OUT_DIR URL USER PASSWORD [NAME]');
 const base = url.replace(/\/$/, '');
 
 /** The program that wants access. */
@@ -68,13 +69,18 @@ async function decide(page, decision) {
   return new URL(page.url()).searchParams;
 }
 
-async function checkView(browser, view, client, scripts) {
+/** A browser of its own at one size and in one colour: its name, its page, and a way to look at it. */
+async function open(browser, view, scripts) {
   const name = `${view.name}${scripts ? '' : '-without-scripts'}`;
   const context = await browser.newContext({
     viewport: { width: view.width, height: view.height },
     colorScheme: view.scheme,
     javaScriptEnabled: scripts,
+    // The test's own certificate; Node checks it.
+    ignoreHTTPSErrors: true,
   });
+  // The provider's pages ask for a font of the internet.
+  await context.route(({ hostname }) => hostname.endsWith('.com'), (route) => route.abort());
   const page = await context.newPage();
   page.setDefaultTimeout(PATIENCE);
   // axe is a script of the page.
@@ -82,6 +88,11 @@ async function checkView(browser, view, client, scripts) {
     const picture = join(out, `${name}-${part}.png`);
     return scripts ? sound(page, picture) : page.screenshot({ path: picture });
   };
+  return { name, context, page, look };
+}
+
+async function checkView(browser, view, client, scripts) {
+  const { name, context, page, look } = await open(browser, view, scripts);
 
   await check(`${name}: a wrong password is refused and the right one leads on`, async () => {
     await page.goto(authorize(client, name));
@@ -116,9 +127,44 @@ async function checkView(browser, view, client, scripts) {
   });
 
   await check(`${name}: scripts cannot read the session`, async () => {
-    const cookies = await context.cookies(base);
+    const cookies = await context.cookies(`${base}/`);
     assert(cookies.length > 0 && cookies.every((cookie) => cookie.httpOnly), JSON.stringify(cookies));
+    // Bound to the host, or to the path that the server has there.
+    const { protocol, pathname } = new URL(`${base}/`);
+    const prefix = pathname === '/' ? '__Host-' : '__Secure-';
+    const isBound = (cookie) => cookie.name.startsWith(prefix) && cookie.secure && cookie.path === pathname;
+    if (protocol === 'https:') assert(cookies.every(isBound), JSON.stringify(cookies));
   });
+  await context.close();
+}
+
+async function checkProvider(browser, view, client, scripts) {
+  const { name, context, page, look } = await open(browser, view, scripts);
+
+  await check(`${name}: a person signs in at the provider and decides here`, async () => {
+    await page.goto(authorize(client, name));
+    await look('with-provider');
+    await tabTo(page, 'a[href*="/login/provider"]');
+    await page.keyboard.press('Enter');
+    await page.locator('input[name=login]').focus();
+    await page.keyboard.type(guest);
+    await page.locator('input[name=password]').focus();
+    await page.keyboard.type('any');
+    await page.keyboard.press('Enter');
+    // The provider's own consent, the first time.
+    const agree = page.getByRole('button', { name: 'Continue' });
+    const allow = page.getByRole('button', { name: 'Allow' });
+    await agree.or(allow).waitFor();
+    if (await agree.count()) await agree.press('Enter');
+    await allow.waitFor();
+    const text = await page.locator('main').innerText();
+    assert(text.includes(`${guest}@example.org`), text);
+    await look('consent-of-provider');
+    const allowed = await decide(page, 'allow');
+    assert(allowed.get('code'));
+    assert.equal(allowed.get('iss'), base);
+  });
+
   await context.close();
 }
 
@@ -128,6 +174,10 @@ await withBrowser([], async (browser) => {
   for (const view of VIEWS) await checkView(browser, view, client, true);
   await checkView(browser, VIEWS[0], client, false);
   await checkView(browser, VIEWS[2], client, false);
+  if (!guest) return;
+  for (const view of VIEWS) await checkProvider(browser, view, client, true);
+  await checkProvider(browser, VIEWS[0], client, false);
+  await checkProvider(browser, VIEWS[2], client, false);
 });
 program.close();
 finish();

@@ -12,6 +12,7 @@ use crate::identity::{self, Guard};
 use crate::mcp::{Sse, Streamable, endpoints};
 use crate::ops;
 use crate::pages::{assets, data, design, home, live, not_found, try_it};
+use crate::request::read_rest;
 use crate::service::Service;
 use crate::sign_in::{login, oauth};
 
@@ -151,7 +152,8 @@ pub fn router(service: Arc<Service>, metrics: Option<PrometheusHandle>) -> Route
 pub(crate) fn public(app: App) -> Router {
     let guard = axum::middleware::from_fn_with_state(app.guard.clone(), identity::check);
     let guarded = guarded().router.fallback(not_found).layer(guard);
-    operations().router.merge(guarded).with_state(app)
+    let router = operations().router.merge(guarded);
+    router.layer(axum::middleware::from_fn(read_rest)).with_state(app)
 }
 
 /// What the listener for operators serves.

@@ -18,6 +18,7 @@ mod documents;
 mod eval;
 mod exchange;
 mod following;
+mod https;
 mod identity;
 mod killing;
 mod load;

@@ -109,7 +109,7 @@ impl Drop for Nginx {
     }
 }
 
-fn shipped_site(port: u16) -> String {
+pub fn shipped_site(port: u16) -> String {
     let shipped = fs::read_to_string(root().join("deploy/nginx.conf")).expect("deploy/nginx.conf");
     let site = replace_once(&shipped, "listen 80;", &format!("listen 127.0.0.2:{port};"));
     replace_once(&site, "server 127.0.0.1:8080;", &format!("server 127.0.0.1:{port};"))
@@ -144,7 +144,7 @@ fn nginx_binary() -> PathBuf {
         .expect("nginx is missing: run ./test, which installs what the tests need")
 }
 
-fn replace_once(text: &str, from: &str, to: &str) -> String {
+pub fn replace_once(text: &str, from: &str, to: &str) -> String {
     assert_eq!(text.matches(from).count(), 1, "deploy/nginx.conf has `{from}` once");
     text.replace(from, to)
 }

@@ -7,10 +7,12 @@ use std::sync::Mutex;
 use serde_json::{Value, json};
 
 use crate::clients::{node, run};
+use crate::https::Secured;
 use crate::model::{Model, ModelRequest, Reply, calls, says};
 use crate::oauth;
+use crate::oauth::providers::{Provider, signs_in_at};
 use crate::people::token;
-use crate::support::{TestServer, root, sample};
+use crate::support::{TestServer, free_port, root, sample};
 
 /// The folder for screenshots.
 pub fn screenshots(name: &str) -> PathBuf {
@@ -19,10 +21,14 @@ pub fn screenshots(name: &str) -> PathBuf {
     folder
 }
 
-pub fn check(script: &str, args: &[&str]) {
+fn script_of(name: &str, args: &[&str]) -> Command {
     let mut command = Command::new(node());
-    command.arg(root().join("tests/page").join(script)).args(args);
-    let ended = run(&mut command);
+    command.arg(root().join("tests/page").join(name)).args(args);
+    command
+}
+
+pub fn check(script: &str, args: &[&str]) {
+    let ended = run(&mut script_of(script, args));
     assert_eq!(ended.code, Some(0), "{script}:\n{}", ended.output);
 }
 
@@ -101,7 +107,30 @@ fn browser_sign_in_reports_missing_model() {
 
 #[test]
 fn browser_signs_in_and_decides() {
-    let server = oauth::issuing("required = true");
-    let folder = screenshots("sign-in");
-    check("sign-in.spec.mjs", &[&folder.display().to_string(), &server.url, "ann", oauth::PASSWORD]);
+    let port = free_port();
+    let provider = Provider::start(port);
+    let server = signs_in_at(&provider, port, "");
+    oauth::add_user(&server, "ann", &[]);
+    let folder = screenshots("sign-in").display().to_string();
+    check("sign-in.spec.mjs", &[&folder, &server.url, "ann", oauth::PASSWORD, "zoe"]);
+}
+
+/// Cookies are bound to the host there.
+fn signs_in_over_https(path: &str) {
+    let site = Secured::start(path);
+    oauth::add_user(&site.tribune, "ann", &[]);
+    let folder = screenshots("sign-in-https").display().to_string();
+    let mut command = script_of("sign-in.spec.mjs", &[&folder, &site.public, "ann", oauth::PASSWORD]);
+    let ended = run(command.env("NODE_EXTRA_CA_CERTS", &site.certified.authority));
+    assert_eq!(ended.code, Some(0), "{}", ended.output);
+}
+
+#[test]
+fn browser_signs_in_over_https() {
+    signs_in_over_https("");
+}
+
+#[test]
+fn browser_signs_in_over_https_below_a_path() {
+    signs_in_over_https("/tribune");
 }

@@ -1,23 +1,22 @@
 //! The exchange behind TLS with a certificate that the platform must trust, and behind a proxy. A real nginx in front of
 //! the simulator has the certificate.
 
-use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use serde_json::{Value, json};
 
 use crate::exchange::Simulator;
+use crate::https::Certified;
 use crate::nginx::Nginx;
 use crate::support::{TestServer, free_port, wait_for};
 
-/// The simulator behind TLS, with a certificate for `name` from the authority in `authority.pem`.
+/// The simulator behind TLS, with a certificate for `name`.
 struct Exchange {
-    dir: tempfile::TempDir,
+    _dir: tempfile::TempDir,
+    authority: String,
     port: u16,
     _simulator: Simulator,
     _nginx: Nginx,
@@ -28,21 +27,18 @@ impl Exchange {
         let simulator = Simulator::start(&["--seed", "5"]);
         let dir = tempfile::tempdir().expect("a folder");
         let port = free_port();
-        certify(name, dir.path());
+        let certified = Certified::new(name, dir.path());
         let upstream = &simulator.url;
         let site = format!(
             "map $http_upgrade $connection_kept {{ default upgrade; '' ''; }}\n\
-             server {{\n  listen 127.0.0.1:{port} ssl;\n  ssl_certificate server.pem;\n  ssl_certificate_key server.key;\n  \
+             server {{\n  listen 127.0.0.1:{port} ssl;\n  {}\n  \
              location / {{ proxy_pass {upstream}; proxy_http_version 1.1; \
-             proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $connection_kept; }}\n}}\n"
+             proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection $connection_kept; }}\n}}\n",
+            certified.nginx()
         );
         let nginx = Nginx::start(dir.path(), &site);
         wait_for("nginx to listen", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        Self { dir, port, _simulator: simulator, _nginx: nginx }
-    }
-
-    fn authority(&self) -> String {
-        self.dir.path().join("authority.pem").display().to_string()
+        Self { _dir: dir, authority: certified.authority, port, _simulator: simulator, _nginx: nginx }
     }
 
     /// A server whose market is at `host`, with the trust settings in `environment`.
@@ -55,23 +51,6 @@ impl Exchange {
             builder = builder.environment(name, value);
         }
         builder.start()
-    }
-}
-
-fn certify(name: &str, dir: &Path) {
-    let mut authority = CertificateParams::default();
-    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    authority.distinguished_name.push(DnType::CommonName, "Test authority");
-    let authority_key = KeyPair::generate().expect("a key");
-    let root = authority.self_signed(&authority_key).expect("an authority");
-    let issuer = Issuer::new(authority, authority_key);
-    let key = KeyPair::generate().expect("a key");
-    let server = CertificateParams::new([name.to_owned()]).expect("a name");
-    let server = server.signed_by(&key, &issuer).expect("a certificate");
-    for (file, text) in
-        [("authority.pem", root.pem()), ("server.pem", server.pem()), ("server.key", key.serialize_pem())]
-    {
-        fs::write(dir.join(file), text).expect("a file");
     }
 }
 
@@ -95,8 +74,8 @@ fn wait_for_reason(server: &TestServer, part: &str) {
 #[test]
 fn tls_uses_platform_certificates() {
     let exchange = Exchange::start("localhost");
-    let authority = exchange.authority();
-    let server = exchange.serve("localhost", exchange.port, &[("SSL_CERT_FILE", &authority)]);
+    let authority = exchange.authority.as_str();
+    let server = exchange.serve("localhost", exchange.port, &[("SSL_CERT_FILE", authority)]);
     wait_until_live(&server);
 }
 
@@ -105,8 +84,8 @@ fn untrusted_certificate_is_refused_and_explained() {
     let exchange = Exchange::start("elsewhere.example");
     let stranger = exchange.serve("localhost", exchange.port, &[]);
     wait_for_reason(&stranger, "invalid peer certificate: UnknownIssuer");
-    let authority = exchange.authority();
-    let misnamed = exchange.serve("localhost", exchange.port, &[("SSL_CERT_FILE", &authority)]);
+    let authority = exchange.authority.as_str();
+    let misnamed = exchange.serve("localhost", exchange.port, &[("SSL_CERT_FILE", authority)]);
     wait_for_reason(&misnamed, "certificate not valid for name");
     for server in [&stranger, &misnamed] {
         assert!(l1(server).is_null(), "nothing is served of an exchange that is not trusted");
@@ -124,14 +103,14 @@ fn requests_and_streams_use_environment_proxy() {
     let exchange = Exchange::start(BEHIND_PROXY);
     let proxy = Proxy::start(exchange.port);
     let address = format!("http://reader:secret@127.0.0.1:{}", proxy.port);
-    let authority = exchange.authority();
-    let environment = [("SSL_CERT_FILE", authority.as_str()), ("HTTPS_PROXY", &address)];
+    let authority = exchange.authority.as_str();
+    let environment = [("SSL_CERT_FILE", authority), ("HTTPS_PROXY", address.as_str())];
     let server = exchange.serve(BEHIND_PROXY, 443, &environment);
     wait_until_live(&server);
     assert!(proxy.passed.load(Ordering::Relaxed) >= 2, "requests and streams");
     // A proxy with authentication.
     let address = format!("http://127.0.0.1:{}", proxy.port);
-    let environment = [("SSL_CERT_FILE", authority.as_str()), ("HTTPS_PROXY", &address)];
+    let environment = [("SSL_CERT_FILE", authority), ("HTTPS_PROXY", address.as_str())];
     let refused = exchange.serve(BEHIND_PROXY, 443, &environment);
     wait_for("the proxy's refusal in the log", || refused.log().contains("proxy authorization required"));
     assert!(!server.log().contains("secret"));

@@ -96,6 +96,11 @@ impl TestServer {
         self.child.id()
     }
 
+    /// The address of the default MCP endpoint.
+    pub fn mcp(&self) -> String {
+        format!("{}/mcp", self.url)
+    }
+
     pub fn config(&self) -> PathBuf {
         self.dir.path().join("tribune.toml")
     }

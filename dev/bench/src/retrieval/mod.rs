@@ -31,6 +31,7 @@ use clap::{Args, Subcommand, value_parser};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use tempfile::TempDir;
 
+pub use self::generated::Generated;
 use self::{
     embedding::Embedding,
     engines::{Asking, Engine, Making},

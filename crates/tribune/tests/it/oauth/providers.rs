@@ -6,13 +6,13 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use serde_json::json;
 
 use super::{FORM, encoded};
-use crate::clients::{Client, node};
+use crate::clients::node;
 use crate::people::Person;
 use crate::support::{TestServer, free_port, root, sample, wait_for};
 
 /// A provider, for a server at a port.
-struct Provider {
-    url: String,
+pub struct Provider {
+    pub url: String,
     resource: String,
     child: Child,
     /// Open, because it goes on writing.
@@ -20,7 +20,7 @@ struct Provider {
 }
 
 impl Provider {
-    fn start(server_port: u16) -> Self {
+    pub fn start(server_port: u16) -> Self {
         let port = free_port();
         let resource = format!("http://127.0.0.1:{server_port}/mcp");
         let mut child = Command::new(node())
@@ -37,6 +37,17 @@ impl Provider {
         out.read_line(&mut line).expect("its address");
         let (url, _) = line.split_once(' ').expect("its address");
         Self { url: url.to_owned(), resource, child, _out: out }
+    }
+
+    /// A server at the port that the provider knows.
+    pub fn serve(&self, port: u16, auth: &str) -> TestServer {
+        TestServer::builder()
+            .documents(&sample())
+            .tables(&format!("[store]\n[auth]\nrequired = true\n{auth}"))
+            .environment("OIDC_SECRET", "tribune-secret")
+            .arg("--listen")
+            .arg(&format!("127.0.0.1:{port}"))
+            .start()
     }
 
     /// A signed token of the provider.
@@ -59,29 +70,21 @@ impl Drop for Provider {
     }
 }
 
-fn serve(port: u16, auth: &str) -> TestServer {
-    TestServer::builder()
-        .documents(&sample())
-        .tables(&format!("[store]\n[auth]\nrequired = true\n{auth}"))
-        .environment("OIDC_SECRET", "tribune-secret")
-        .arg("--listen")
-        .arg(&format!("127.0.0.1:{port}"))
-        .start()
+/// A server whose users sign in at the provider.
+pub fn signs_in_at(provider: &Provider, port: u16, more: &str) -> TestServer {
+    let oidc = format!(
+        "{{ issuer = \"{}\", client_id = \"tribune\", client_secret = \"env:OIDC_SECRET\"{more} }}",
+        provider.url
+    );
+    provider.serve(port, &format!("issuer = \"builtin\"\n[auth.login]\noidc = {oidc}"))
 }
 
 #[test]
 fn people_sign_in_at_a_provider() {
     let port = free_port();
     let provider = Provider::start(port);
-    let login = |allow: &str| {
-        format!(
-            "issuer = \"builtin\"\n[auth.login]\noidc = {{ issuer = \"{}\", client_id = \"tribune\", client_secret = \"env:OIDC_SECRET\"{allow} }}",
-            provider.url
-        )
-    };
-    let server = serve(port, &login(", allow = [\"@example.org\"]"));
-    let client = Client::python("py-mcp2", "python_oauth.py");
-    client.check(None, &format!("{}/mcp", server.url), &["zoe", "any", "--provider"]);
+    let server = signs_in_at(&provider, port, ", allow = [\"@example.org\"]");
+    super::clients::python().check(None, &server.mcp(), &["zoe", "any", "--provider"]);
     let (users, _) = crate::people::tribune(&server, &["user", "list", "--json"]);
     let users: serde_json::Value = serde_json::from_str(&users).expect("JSON");
     assert_eq!((&users[0]["name"], &users[0]["signs_in"]), (&json!("zoe@example.org"), &json!("provider")));
@@ -106,7 +109,7 @@ fn tokens_of_another_issuer_are_checked() {
     let port = free_port();
     let provider = Provider::start(port);
     let stranger = Provider::start(port);
-    let server = serve(port, &format!("issuer = \"{}\"", provider.url));
+    let server = provider.serve(port, &format!("issuer = \"{}\"", provider.url));
     let metadata = server.get("/.well-known/oauth-protected-resource/mcp", &[]).json();
     assert_eq!(metadata["authorization_servers"], json!([provider.url]));
     assert_eq!(server.get("/.well-known/oauth-authorization-server", &[]).status, 404);

@@ -1,6 +1,7 @@
 //! Who may do what, for every path and every tool. The paths are the router's own, the tools those that the binary lists:
-//! a new one fails these tests until somebody says here who may use it.
+//! a new one fails these tests until somebody says here who may use it, and whether it shows documents or personal data.
 
+mod hidden;
 mod paths;
 mod personal;
 mod tools;
@@ -13,7 +14,7 @@ use crate::support::{PATIENCE, TestServer};
 
 const ADMIN_TOKEN: &str = "0123456789abcdef0123";
 
-/// What a caller shows.
+/// What a caller shows. Tokens are ann's unless another user is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Proof {
     Nothing,
@@ -21,6 +22,10 @@ enum Proof {
     Scopes(&'static [&'static str]),
     /// A token for the profile `research` alone.
     OneProfile,
+    /// A token of rea, a reader of documents that are not for everybody.
+    Reader,
+    /// A token of ben, another user.
+    Other,
     /// The secret of the person at this machine.
     Local,
     /// The token of `server.admin_token`.
@@ -30,7 +35,7 @@ enum Proof {
 }
 
 /// Everybody but the local user, whom a public server does not know.
-const ELSEWHERE: [Proof; 10] = [
+const ELSEWHERE: [Proof; 12] = [
     Proof::Nothing,
     Proof::Scopes(&["read", "tasks", "chat"]),
     Proof::Scopes(&["read"]),
@@ -39,6 +44,8 @@ const ELSEWHERE: [Proof; 10] = [
     Proof::Scopes(&["trade"]),
     Proof::Scopes(&["admin"]),
     Proof::OneProfile,
+    Proof::Reader,
+    Proof::Other,
     Proof::Administrator,
     Proof::Invalid,
 ];
@@ -48,9 +55,15 @@ impl Proof {
     fn has(self, scope: &str) -> bool {
         match self {
             Self::Scopes(scopes) => scopes.contains(&scope),
+            Self::Reader | Self::Other => matches!(scope, "read" | "tasks" | "chat"),
             Self::Local | Self::Administrator => true,
             Self::Nothing | Self::OneProfile | Self::Invalid => false,
         }
+    }
+
+    /// Whether it is a user's token for all profiles.
+    fn is_user(self) -> bool {
+        matches!(self, Self::Scopes(_) | Self::Reader | Self::Other)
     }
 }
 
@@ -164,16 +177,18 @@ impl Site {
     }
 }
 
-/// The token of a caller; all of them are ann's.
 fn secret(server: &TestServer, proof: Proof) -> String {
-    let create = |more: &[&str]| {
-        let args = [&["token", "create", "--user", "ann"], more].concat();
+    let create_for = |user: &str, more: &[&str]| {
+        let args = [&["token", "create", "--user", user], more].concat();
         tribune(server, &args).0.trim().to_owned()
     };
+    let create = |more: &[&str]| create_for("ann", more);
     match proof {
         Proof::Nothing => String::new(),
         Proof::Scopes(scopes) => create(&scopes.iter().flat_map(|scope| ["--scope", scope]).collect::<Vec<_>>()),
         Proof::OneProfile => create(&["--profile", "research"]),
+        Proof::Reader => create_for("rea", &[]),
+        Proof::Other => create_for("ben", &[]),
         Proof::Local => server.local_header().1.trim_start_matches("Bearer ").to_owned(),
         Proof::Administrator => ADMIN_TOKEN.to_owned(),
         Proof::Invalid => "tribune_00000000_nobody".to_owned(),

@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
+use super::hidden::Shows;
 use super::{ADMIN_TOKEN, ELSEWHERE, Outcome, Proof, Secrets, Site};
 use crate::support::{TestServer, sample};
 
 /// What a path needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Need {
+pub enum Need {
     /// Nothing at all; not even a token that is sent is looked at.
     Nothing,
     /// Nothing: for signing in.
@@ -24,52 +25,52 @@ enum Need {
     Operator,
 }
 
-/// One line for each path, with the methods that it answers.
-const PATHS: &[(&str, &[&str], Need)] = &[
-    ("/mcp", &["POST", "DELETE"], Need::Mcp),
-    ("/mcp/", &["POST", "DELETE"], Need::Mcp),
-    ("/mcp/{profile}", &["POST", "DELETE"], Need::Mcp),
-    ("/sse", &["GET"], Need::Mcp),
-    ("/sse/", &["GET"], Need::Mcp),
-    ("/sse/{profile}", &["GET"], Need::Mcp),
-    ("/sse/messages", &["POST"], Need::Mcp),
-    ("/sse/messages/", &["POST"], Need::Mcp),
-    ("/", &["GET"], Need::Open),
-    ("/data/{*id}", &["GET"], Need::Read),
-    ("/live", &["GET"], Need::Read),
-    ("/live/{*id}", &["GET"], Need::Read),
-    ("/try", &["GET"], Need::Read),
-    ("/try/", &["GET"], Need::Read),
-    ("/try/{profile}", &["GET"], Need::Read),
-    ("/try/{profile}/{tool}", &["GET", "POST"], Need::Read),
-    ("/design", &["GET"], Need::Read),
-    ("/assets/{name}", &["GET"], Need::Open),
-    ("/chat", &["POST"], Need::Chat),
-    ("/conversations", &["GET"], Need::Chat),
-    ("/conversations/{id}/messages", &["GET"], Need::Chat),
-    ("/openapi.json", &["GET"], Need::Read),
-    ("/session", &["POST", "DELETE"], Need::Open),
-    ("/login", &["GET", "POST"], Need::Open),
-    ("/login/local", &["GET"], Need::Own),
-    ("/login/provider", &["GET"], Need::Open),
-    ("/login/callback", &["GET"], Need::Own),
-    ("/oauth/authorize", &["GET", "POST"], Need::Open),
-    ("/oauth/token", &["POST"], Need::Own),
-    ("/oauth/register", &["POST"], Need::Open),
-    ("/oauth/revoke", &["POST"], Need::Open),
-    ("/oauth/jwks", &["GET"], Need::Open),
-    ("/.well-known/oauth-protected-resource", &["GET"], Need::Open),
-    ("/.well-known/oauth-protected-resource/", &["GET"], Need::Open),
-    ("/.well-known/oauth-protected-resource/{*path}", &["GET"], Need::Open),
-    ("/.well-known/oauth-authorization-server", &["GET"], Need::Open),
-    ("/.well-known/oauth-authorization-server/", &["GET"], Need::Open),
-    ("/.well-known/oauth-authorization-server/{*path}", &["GET"], Need::Open),
-    ("/.well-known/openid-configuration", &["GET"], Need::Open),
-    ("/.well-known/openid-configuration/", &["GET"], Need::Open),
-    ("/.well-known/openid-configuration/{*path}", &["GET"], Need::Open),
-    ("/healthz", &["GET"], Need::Nothing),
-    ("/readyz", &["GET"], Need::Nothing),
-    ("/metrics", &["GET"], Need::Operator),
+/// One line for each path, with the methods that it answers, what it needs and what it shows.
+pub const PATHS: &[(&str, &[&str], Need, Shows)] = &[
+    ("/mcp", &["POST", "DELETE"], Need::Mcp, Shows::Both),
+    ("/mcp/", &["POST", "DELETE"], Need::Mcp, Shows::Both),
+    ("/mcp/{profile}", &["POST", "DELETE"], Need::Mcp, Shows::Both),
+    ("/sse", &["GET"], Need::Mcp, Shows::Common),
+    ("/sse/", &["GET"], Need::Mcp, Shows::Common),
+    ("/sse/{profile}", &["GET"], Need::Mcp, Shows::Common),
+    ("/sse/messages", &["POST"], Need::Mcp, Shows::Common),
+    ("/sse/messages/", &["POST"], Need::Mcp, Shows::Common),
+    ("/", &["GET"], Need::Open, Shows::Both),
+    ("/data/{*id}", &["GET"], Need::Read, Shows::Both),
+    ("/live", &["GET"], Need::Read, Shows::Documents),
+    ("/live/{*id}", &["GET"], Need::Read, Shows::Common),
+    ("/try", &["GET"], Need::Read, Shows::Common),
+    ("/try/", &["GET"], Need::Read, Shows::Common),
+    ("/try/{profile}", &["GET"], Need::Read, Shows::Documents),
+    ("/try/{profile}/{tool}", &["GET", "POST"], Need::Read, Shows::Both),
+    ("/design", &["GET"], Need::Read, Shows::Common),
+    ("/assets/{name}", &["GET"], Need::Open, Shows::Common),
+    ("/chat", &["POST"], Need::Chat, Shows::Both),
+    ("/conversations", &["GET"], Need::Chat, Shows::Personal),
+    ("/conversations/{id}/messages", &["GET"], Need::Chat, Shows::Both),
+    ("/openapi.json", &["GET"], Need::Read, Shows::Common),
+    ("/session", &["POST", "DELETE"], Need::Open, Shows::Common),
+    ("/login", &["GET", "POST"], Need::Open, Shows::Common),
+    ("/login/local", &["GET"], Need::Own, Shows::Common),
+    ("/login/provider", &["GET"], Need::Open, Shows::Common),
+    ("/login/callback", &["GET"], Need::Own, Shows::Common),
+    ("/oauth/authorize", &["GET", "POST"], Need::Open, Shows::Common),
+    ("/oauth/token", &["POST"], Need::Own, Shows::Common),
+    ("/oauth/register", &["POST"], Need::Open, Shows::Common),
+    ("/oauth/revoke", &["POST"], Need::Open, Shows::Common),
+    ("/oauth/jwks", &["GET"], Need::Open, Shows::Common),
+    ("/.well-known/oauth-protected-resource", &["GET"], Need::Open, Shows::Common),
+    ("/.well-known/oauth-protected-resource/", &["GET"], Need::Open, Shows::Common),
+    ("/.well-known/oauth-protected-resource/{*path}", &["GET"], Need::Open, Shows::Common),
+    ("/.well-known/oauth-authorization-server", &["GET"], Need::Open, Shows::Common),
+    ("/.well-known/oauth-authorization-server/", &["GET"], Need::Open, Shows::Common),
+    ("/.well-known/oauth-authorization-server/{*path}", &["GET"], Need::Open, Shows::Common),
+    ("/.well-known/openid-configuration", &["GET"], Need::Open, Shows::Common),
+    ("/.well-known/openid-configuration/", &["GET"], Need::Open, Shows::Common),
+    ("/.well-known/openid-configuration/{*path}", &["GET"], Need::Open, Shows::Common),
+    ("/healthz", &["GET"], Need::Nothing, Shows::Common),
+    ("/readyz", &["GET"], Need::Nothing, Shows::Common),
+    ("/metrics", &["GET"], Need::Operator, Shows::Common),
 ];
 
 /// Paths that are no routes of their own.
@@ -120,7 +121,7 @@ impl Kind {
             }
             // Orders are there too.
             Need::Admin if caller == Proof::Scopes(&["trade"]) => Outcome::Allowed,
-            Need::Admin if matches!(caller, Proof::Scopes(_) | Proof::OneProfile) => Outcome::Lacks("admin"),
+            Need::Admin if caller.is_user() || caller == Proof::OneProfile => Outcome::Lacks("admin"),
             // The secret of the local user is not the administrators' token.
             Need::Admin if caller == Proof::Local => Outcome::InvalidToken,
             Need::Admin => Outcome::SignIn("admin"),
@@ -148,7 +149,7 @@ fn scoped(scope: &'static str, caller: Proof) -> Outcome {
 }
 
 /// A path of a route that leads somewhere.
-fn example(route: &str) -> String {
+pub fn example(route: &str) -> String {
     let path = route
         .replace("{*id}", "docs:beans.md")
         .replace("{id}", "00000000-0000-0000-0000-000000000000")
@@ -170,7 +171,7 @@ fn requests(site: &Site, wrong: &mut Vec<String>) -> Vec<(&'static str, String, 
     for route in tribune_server::paths() {
         let path = example(route);
         let known = PATHS.iter().find(|(known, ..)| *known == route);
-        let (_, methods, need) = known.unwrap_or_else(|| panic!("say in PATHS who may call {route}"));
+        let (_, methods, need, _) = known.unwrap_or_else(|| panic!("say in PATHS who may call {route}"));
         for method in ["GET", "POST", "PUT", "PATCH", "DELETE"] {
             let answer = site.send(Proof::Administrator, method, &path, &body(&path));
             let is_answered = answer.status() != 405;

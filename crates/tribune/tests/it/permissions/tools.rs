@@ -4,20 +4,19 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
+use super::hidden::Shows;
 use super::{ADMIN_TOKEN, ELSEWHERE, Outcome, Proof, Secrets, Site};
 use crate::exchange::Simulator;
 use crate::support::{TestServer, sample, text};
 
-/// Every tool of every source, by the scope that it needs.
-const TOOLS: &[(&str, &[&str])] = &[
+/// Every tool of every source, by the scope that it needs and what it shows. An account at the exchange is the server's.
+pub const TOOLS: &[(&str, Shows, &[&str])] = &[
+    ("read", Shows::Both, &["search", "fetch", "find_related"]),
+    ("read", Shows::Documents, &["search_hansard_speeches", "fetch_hansard_speech"]),
     (
         "read",
+        Shows::Common,
         &[
-            "search",
-            "fetch",
-            "find_related",
-            "search_hansard_speeches",
-            "fetch_hansard_speech",
             "binance_get_ticker",
             "binance_get_avg_price",
             "binance_get_orderbook",
@@ -39,9 +38,11 @@ const TOOLS: &[(&str, &[&str])] = &[
             "get_report",
         ],
     ),
-    ("tasks", &["add_task", "list_tasks", "complete_task", "update_task", "undo_task_update", "delete_task"]),
+    ("tasks", Shows::Common, &["add_task"]),
+    ("tasks", Shows::Personal, &["list_tasks", "complete_task", "update_task", "undo_task_update", "delete_task"]),
     (
         "trade",
+        Shows::Common,
         &[
             "binance_get_account",
             "binance_get_open_orders",
@@ -52,7 +53,7 @@ const TOOLS: &[(&str, &[&str])] = &[
             "binance_cancel_order",
         ],
     ),
-    ("admin", &["ingest_hansard_file", "ingest_hansard_directory"]),
+    ("admin", Shows::Common, &["ingest_hansard_file", "ingest_hansard_directory"]),
 ];
 
 fn everything(simulator: &Simulator) -> Site {
@@ -90,7 +91,9 @@ fn outcome(is_admin_profile: bool, scope: &'static str, caller: Proof) -> Outcom
         // The secret of the local user is not the administrators' token.
         Proof::Local if is_admin_profile => Outcome::InvalidToken,
         Proof::Nothing if is_admin_profile => Outcome::SignIn("admin"),
-        Proof::Scopes(_) if is_admin_profile && !caller.has("admin") && !caller.has("trade") => Outcome::Lacks("admin"),
+        caller if is_admin_profile && caller.is_user() && !caller.has("admin") && !caller.has("trade") => {
+            Outcome::Lacks("admin")
+        }
         // Refused in the answer: the call has no token, and hosts start the sign-in from there.
         Proof::Nothing => Outcome::Allowed,
         caller if caller.has(scope) => Outcome::Allowed,
@@ -112,11 +115,11 @@ fn every_tool() {
     let site = everything(&simulator);
     let (usual, all) = (tools_at(&site, "/mcp/full"), tools_at(&site, "/mcp/admin"));
     let expected: BTreeSet<String> =
-        TOOLS.iter().flat_map(|(_, tools)| tools.iter().map(|tool| (*tool).to_owned())).collect();
+        TOOLS.iter().flat_map(|(_, _, tools)| tools.iter().map(|tool| (*tool).to_owned())).collect();
     assert_eq!(usual.union(&all).cloned().collect::<BTreeSet<_>>(), expected, "say in TOOLS what each tool needs");
 
     let mut wrong = Vec::new();
-    for (scope, tool) in TOOLS.iter().flat_map(|(scope, tools)| tools.iter().map(move |tool| (*scope, *tool))) {
+    for (scope, tool) in TOOLS.iter().flat_map(|(scope, _, tools)| tools.iter().map(move |tool| (*scope, *tool))) {
         let is_admin = !usual.contains(tool);
         assert_eq!(is_admin, matches!(scope, "trade" | "admin"), "{tool} is in the wrong profile");
         let path = if is_admin { "/mcp/admin" } else { "/mcp/full" };
