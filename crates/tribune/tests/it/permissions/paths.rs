@@ -12,6 +12,10 @@ enum Need {
     Nothing,
     /// Nothing: for signing in.
     Open,
+    /// Nothing, but it shows data, which is not for a token that opens one profile.
+    Home,
+    /// The same with a query: it searches.
+    Search,
     /// Proof of its own, which nobody has here: a link, a sign-in that has begun, the name of a program.
     Own,
     /// Somebody, where strangers are refused; each tool says what it needs.
@@ -34,7 +38,7 @@ const PATHS: &[(&str, &[&str], Need)] = &[
     ("/sse/{profile}", &["GET"], Need::Mcp),
     ("/sse/messages", &["POST"], Need::Mcp),
     ("/sse/messages/", &["POST"], Need::Mcp),
-    ("/", &["GET"], Need::Open),
+    ("/", &["GET"], Need::Home),
     ("/data/{*id}", &["GET"], Need::Read),
     ("/live", &["GET"], Need::Read),
     ("/live/{*id}", &["GET"], Need::Read),
@@ -70,8 +74,12 @@ const PATHS: &[(&str, &[&str], Need)] = &[
 ];
 
 /// Paths that are no routes of their own.
-const MORE: &[(&str, &str, Need)] =
-    &[("POST", "/mcp/admin", Need::Admin), ("GET", "/nowhere", Need::Read), ("GET", "/mcp-not", Need::Read)];
+const MORE: &[(&str, &str, Need)] = &[
+    ("POST", "/mcp/admin", Need::Admin),
+    ("GET", "/?q=beans", Need::Search),
+    ("GET", "/nowhere", Need::Read),
+    ("GET", "/mcp-not", Need::Read),
+];
 
 /// A server as somebody runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +120,10 @@ impl Kind {
         let is_research = path.ends_with("/research");
         match need {
             Need::Open => Outcome::Allowed,
+            Need::Home if caller == Proof::OneProfile => Outcome::OtherProfile,
+            Need::Home => Outcome::Allowed,
+            Need::Search if caller == Proof::Nothing => Outcome::Allowed,
+            Need::Search => scoped("read", caller),
             Need::Admin if caller == Proof::Administrator || caller.has("admin") && caller != Proof::Local => {
                 Outcome::Allowed
             }
