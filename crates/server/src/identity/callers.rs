@@ -188,8 +188,12 @@ impl Callers {
             }
             // Where people sign in again.
             Ok(None) if is_cookie && need(path) == Need::Nothing => Ok(caller),
-            Ok(None) if self.has_ended(token).await => Err(Denial::InvalidToken),
-            Ok(None) => Err(self.wrong_token(&caller)),
+            // Counts as a request, and no more.
+            Ok(None) if self.has_ended(token).await => match self.limits.request(&Principal::Anonymous, peer) {
+                Ok(()) => Err(Denial::InvalidToken),
+                Err(exceeded) => Err(exceeded.into()),
+            },
+            Ok(None) => Err(self.wrong_token(peer, &caller.correlation_id)),
             Err(error) => {
                 tracing::error!(%error, "could not check a token");
                 Err(Denial::Unchecked)
@@ -205,7 +209,7 @@ impl Callers {
         }
     }
 
-    /// Programs go on sending tokens that have ended, until they are told so.
+    /// A token that was valid once is no guess: its program has to be told so, however often it asks.
     async fn has_ended(&self, token: &str) -> bool {
         match &self.accounts {
             Some(accounts) => accounts.has_ended(token).await.unwrap_or(false),
@@ -213,16 +217,16 @@ impl Callers {
         }
     }
 
-    /// Counts a token that never was one, or anything else as long.
-    pub(super) fn wrong_token(&self, caller: &Caller) -> Denial {
-        let peer = caller.peer.map(|peer| peer.to_string()).unwrap_or_default();
-        if self.limits.is_traced(format!("token {peer}")) {
-            tracing::warn!(peer, correlation_id = &*caller.correlation_id, "a wrong token was refused");
+    /// Counts a token that never was valid, or a code or a key like that; says how to refuse it.
+    pub(super) fn wrong_token(&self, peer: Option<IpAddr>, correlation_id: &str) -> Denial {
+        let address = peer.map(|peer| peer.to_string()).unwrap_or_default();
+        if self.limits.is_traced(format!("token {address}")) {
+            tracing::warn!(peer = address, correlation_id, "a wrong token was refused");
             if let Some(audit) = self.audit.get() {
-                audit.action("use a token", "forbidden", "?", &[], caller.peer, &caller.correlation_id);
+                audit.action("use a token", "forbidden", "?", &[], peer, correlation_id);
             }
         }
-        match self.limits.wrong_token(caller.peer) {
+        match self.limits.wrong_token(peer) {
             Ok(()) => Denial::InvalidToken,
             Err(exceeded) => exceeded.into(),
         }

@@ -182,13 +182,13 @@ pub async fn check(State(guard): State<Arc<Guard>>, mut request: Request<Body>, 
         request = Request::from_parts(head, body);
         match admitted {
             Ok(caller) => {
-                request.extensions_mut().insert(caller.clone());
+                request.extensions_mut().insert(caller);
                 let mut response = next.run(request).await;
                 let has_failed = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::BAD_REQUEST);
                 match shown.filter(|_| has_failed) {
                     Some(Shown::Password) => guard.callers.limits.sign_in_failed(peer),
                     Some(Shown::Secret) => {
-                        if let Denial::Limited(exceeded) = guard.callers.wrong_token(&caller) {
+                        if let Denial::Limited(exceeded) = guard.callers.wrong_token(peer, &correlation_id) {
                             response = refuse_limited(&exceeded);
                         }
                     }
