@@ -53,6 +53,8 @@ pub struct LimitSettings {
     pub chat_tokens_per_day: u32,
     /// Wrong passwords from one address, and as many wrong tokens.
     pub failed_sign_ins_per_minute: u32,
+    /// Stored tasks of one user.
+    pub tasks_per_user: u64,
     /// Open `/sse` and `/live` streams of one user, or of the anonymous callers of one address.
     pub streams_per_caller: usize,
     pub trusted_proxies: Proxies,
@@ -72,6 +74,7 @@ impl Default for LimitSettings {
             changes_per_hour: 1_000,
             chat_tokens_per_day: 5_000_000,
             failed_sign_ins_per_minute: 60,
+            tasks_per_user: 100_000,
             streams_per_caller: 64,
             trusted_proxies: Proxies::default(),
         }
