@@ -264,7 +264,8 @@ impl<'a> Caller<'a> {
             true => Permission::Needed(decided.as_ref().map(|decided| decided.call.question.clone())),
             false => Permission::NotNeeded,
         };
-        match self.made.entry(signature(&call.name, &arguments)) {
+        let prepared = self.toolbox.prepared(&call.name, arguments.clone());
+        match self.made.entry(signature(&call.name, prepared)) {
             Entry::Occupied(same) => return Plan::Repeated(*same.get()),
             Entry::Vacant(place) => place.insert(number),
         };
@@ -382,8 +383,8 @@ impl Outcome {
 }
 
 /// What makes two calls the same, whatever the order of their arguments.
-fn signature(tool: &str, arguments: &JsonObject) -> String {
-    let mut arguments = Value::Object(arguments.clone());
+fn signature(tool: &str, arguments: JsonObject) -> String {
+    let mut arguments = Value::Object(arguments);
     arguments.sort_all_objects();
     format!("{tool} {arguments}")
 }

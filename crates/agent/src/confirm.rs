@@ -26,7 +26,6 @@ const MAX_VALUE_CHARS: usize = 80;
 /// Whether a whole message is a yes or a no; `None` for every other message.
 pub(crate) fn decision(message: &str) -> Option<bool> {
     let word = message.trim();
-    let word = word.strip_suffix(['.', '!']).unwrap_or(word);
     let is_one_of = |words: &[&str]| words.iter().any(|known| known.eq_ignore_ascii_case(word));
     if is_one_of(&YES) { Some(true) } else { is_one_of(&NO).then_some(false) }
 }
@@ -110,16 +109,29 @@ mod tests {
 
     #[test]
     fn only_listed_words_decide() {
-        for yes in ["yes", " Yes.", "YES!", "y", "ok", "Confirm\n", "\u{a0}oK", "Y.", "ok!"] {
+        for yes in ["yes", " Yes", "YES", "y", "ok", "Confirm\n", "\u{a0}oK"] {
             assert_eq!(decision(yes), Some(true), "{yes:?}");
         }
-        for no in ["no", "No.", "N", "cancel!"] {
+        for no in ["no", "No ", "N", "cancel"] {
             assert_eq!(decision(no), Some(false), "{no:?}");
         }
         // The Kelvin sign and the long s are letters of these words in lower case.
-        for neither in
-            ["", ".", "yes!!", "yes?", "yes .", "o\u{212a}", "ye\u{17f}", "ｙｅｓ", "yes\0", "yes yes", "no, yes"]
-        {
+        for neither in [
+            "",
+            ".",
+            "yes.",
+            "yes!",
+            "ok!",
+            "no.",
+            "yes?",
+            "yes .",
+            "o\u{212a}",
+            "ye\u{17f}",
+            "ｙｅｓ",
+            "yes\0",
+            "yes yes",
+            "no, yes",
+        ] {
             assert_eq!(decision(neither), None, "{neither:?}");
         }
     }

@@ -24,20 +24,21 @@ pub(crate) fn may_become(text: &str) -> bool {
     text.trim_start().chars().next().is_none_or(|first| "{[<`".contains(first))
 }
 
-/// Whether an answer holds a call as text: a tag, or JSON that names one of the tools, at the beginning of a line; or
-/// nothing but `tool(…)`.
+/// Whether an answer holds a call as text: a tag at the beginning of a line, JSON that names one of the tools, perhaps
+/// after words on its line, or nothing but `tool(…)`.
 pub(crate) fn is_raw_call(answer: &str, tools: &ToolSet) -> bool {
     let lines = answer.lines().map(str::trim_start);
     let has_tag = lines.clone().any(|line| TAGS.iter().any(|tag| line.starts_with(tag)));
-    has_tag || lines.clone().any(|line| begins_with_json_call(answer, line, tools)) || is_code_call(answer, tools)
+    has_tag || lines.clone().any(|line| has_json_call(answer, line, tools)) || is_code_call(answer, tools)
 }
 
-/// `line` is a part of `answer`; the JSON that begins there may have more lines.
-fn begins_with_json_call(answer: &str, line: &str, tools: &ToolSet) -> bool {
-    if !line.starts_with(['{', '[']) {
+/// `line` is a part of `answer`; the JSON that begins in it may have more lines.
+fn has_json_call(answer: &str, line: &str, tools: &ToolSet) -> bool {
+    let begins = if line.starts_with('[') { Some(0) } else { line.find('{') };
+    let Some(begins) = begins else {
         return false;
-    }
-    let from = line.as_ptr() as usize - answer.as_ptr() as usize;
+    };
+    let from = line.as_ptr() as usize - answer.as_ptr() as usize + begins;
     let value = serde_json::Deserializer::from_str(&answer[from..]).into_iter::<Value>().next();
     value.and_then(Result::ok).is_some_and(|value| is_call(&value, tools))
 }
@@ -107,6 +108,7 @@ mod tests {
             "<function=delete_task>{}</function>",
             "[TOOL_CALLS][{\"name\": \"x\"}]",
             "<|python_tag|>delete_task.call()",
+            "Sure:  {\"name\": \"delete_task\", \"arguments\": {\n\"task_id\": \"1\"}}",
             "delete_task(task_id=\"1\")",
             "```\n[delete_task(task_id=\"1\")]\n```",
         ] {
@@ -126,6 +128,7 @@ mod tests {
             "```json\n{\"title\": \"Buy milk\"}\n```",
             "A model writes `<tool_call>` before a call.",
             "[] {} <b>",
+            "The set {1, 2} has {\"name\": \"Ann\"} in it.",
             "I use delete_task(task_id) for that (sometimes)",
         ] {
             assert!(!is_raw_call(answer, &tools()), "{answer}");

@@ -15,6 +15,9 @@ pub trait Toolbox: Send + Sync {
     /// Called once a turn; may return a shared set.
     fn tools(&self) -> Arc<ToolSet>;
 
+    /// The arguments as the tool gets them: two calls with the same are the same call.
+    fn prepared(&self, tool: &str, arguments: JsonObject) -> JsonObject;
+
     /// Checks a destructive call, and what to ask the user about it, as [`tribune_core::Tool::question`].
     async fn question(&self, tool: &str, arguments: JsonObject, cx: &CallContext) -> Result<Option<String>>;
 

@@ -3,6 +3,8 @@
 use std::error::Error as StdError;
 use std::fmt;
 
+use crate::scope::{Scope, Scopes};
+
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// What sort of failure this is: decides who can mend it.
@@ -95,6 +97,17 @@ impl Error {
 
     pub const fn kind(&self) -> ErrorKind {
         self.kind
+    }
+
+    /// For a caller with these scopes. Operators also learn why something is unavailable; the cause may name folders and
+    /// addresses.
+    #[must_use]
+    pub fn told_to(mut self, scopes: Scopes) -> Self {
+        let is_told = self.kind == ErrorKind::Unavailable && scopes.contains(Scope::Admin);
+        if let Some(cause) = self.source.as_ref().filter(|_| is_told) {
+            self.message = format!("{}: {cause}", self.message);
+        }
+        self
     }
 
     pub fn message(&self) -> &str {

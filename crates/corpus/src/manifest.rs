@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use jiff::Timestamp;
 use jiff::civil::Date;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,6 +23,9 @@ pub struct Held {
     pub last_date: Option<Date>,
     /// The number of documents with each field.
     pub fields: BTreeMap<String, u64>,
+    /// The sum of the documents' digests: equal if nothing has changed, in whatever order they are read.
+    #[serde(default)]
+    pub digest: u64,
     /// The number of documents with each value of the counted fields.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, BTreeMap<String, u64>>,
@@ -30,6 +34,7 @@ pub struct Held {
 impl Held {
     pub(crate) fn count(&mut self, record: &Record, counted_fields: &[&str]) {
         self.documents += 1;
+        self.digest = self.digest.wrapping_add(record.digest());
         if let Some(date) = record.date {
             self.include_dates(Some(date), Some(date));
         }
@@ -51,6 +56,7 @@ impl Held {
 
     fn add(&mut self, other: &Self) {
         self.documents += other.documents;
+        self.digest = self.digest.wrapping_add(other.digest);
         self.include_dates(other.first_date, other.last_date);
         for (name, count) in &other.fields {
             *self.fields.entry(name.clone()).or_default() += count;
@@ -158,6 +164,9 @@ pub struct Manifest {
     /// The fingerprint of provider and collection: when it changes, everything is read again.
     #[serde(default)]
     pub reading: String,
+    /// When what everybody may see has last changed; absent in manifests of older releases.
+    #[serde(default)]
+    pub public_since: Option<Timestamp>,
     pub files: BTreeMap<String, FileEntry>,
 }
 
@@ -192,6 +201,11 @@ impl Manifest {
             all.entry(Readers::read(readers)).or_default().add(&held);
         }
         all
+    }
+
+    /// What everybody may see; a change that it leaves alone is nobody else's to know.
+    pub(crate) fn public(&self) -> Option<Held> {
+        self.held().remove(Readers::EVERYBODY)
     }
 
     pub fn load(path: &Path) -> io::Result<Self> {

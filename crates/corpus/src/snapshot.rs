@@ -61,7 +61,7 @@ pub struct Published {
     pub(crate) settings: Arc<Settings>,
     pub(crate) version: Arc<dyn Version>,
     /// When the version was committed.
-    pub(crate) committed: Option<Timestamp>,
+    committed: Option<Timestamp>,
     /// Grows with every version of the index, but not when only vectors were added.
     pub(crate) generation: u64,
     /// The documents by their readers.
@@ -114,6 +114,12 @@ impl Published {
     /// What everybody may see: tool descriptions are about it.
     pub(crate) fn public(&self) -> Option<&Held> {
         self.held.get(Readers::EVERYBODY)
+    }
+
+    /// When what everybody may see has last changed.
+    pub(crate) fn public_since(&self) -> Option<Timestamp> {
+        let recorded = self.version.manifest().public_since;
+        recorded.or_else(|| self.committed.filter(|_| self.is_public))
     }
 
     pub(crate) fn seen_in_full(self: &Arc<Self>) -> Snapshot {

@@ -239,10 +239,12 @@ impl DocumentsSource {
     fn published(&self) -> Result<Arc<Published>> {
         self.current.load_full().ok_or_else(|| {
             let name = &self.settings.name;
-            Error::unavailable(match &self.activity().failure {
-                Some(failure) => format!("`{name}` could not be indexed: {failure}"),
-                None => format!("`{name}` is still being indexed for the first time; try again shortly"),
-            })
+            match self.activity().failure.clone() {
+                Some(failure) => Error::unavailable(format!("`{name}` is not available now")).caused_by(failure),
+                None => {
+                    Error::unavailable(format!("`{name}` is still being indexed for the first time; try again shortly"))
+                }
+            }
         })
     }
 }

@@ -22,6 +22,7 @@ pub use peer::{Proxies, SocketPeer, Subject};
 pub use places::Place;
 pub use rate::Rate;
 
+use connections::sending::Budget;
 use places::Places;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -50,8 +51,10 @@ pub struct LimitSettings {
     /// Tool calls of one user that change something.
     pub changes_per_hour: u32,
     pub chat_tokens_per_day: u32,
-    /// Wrong tokens and passwords from one address.
+    /// Wrong passwords from one address, and as many wrong tokens.
     pub failed_sign_ins_per_minute: u32,
+    /// Stored tasks of one user.
+    pub tasks_per_user: u64,
     /// Open `/sse` and `/live` streams of one user, or of the anonymous callers of one address.
     pub streams_per_caller: usize,
     pub trusted_proxies: Proxies,
@@ -71,6 +74,7 @@ impl Default for LimitSettings {
             changes_per_hour: 1_000,
             chat_tokens_per_day: 5_000_000,
             failed_sign_ins_per_minute: 60,
+            tasks_per_user: 100_000,
             streams_per_caller: 64,
             trusted_proxies: Proxies::default(),
         }
@@ -140,7 +144,12 @@ pub struct Limits {
     changes: Rate<UserId>,
     chat: Rate<UserId>,
     sign_ins: Rate<Subject>,
+    wrong_tokens: Rate<Subject>,
+    /// Refusals that leave a trace.
+    traced: Rate<String>,
     streams: Arc<Places>,
+    /// Bytes of responses that wait for clients.
+    pub sending: Arc<Budget>,
 }
 
 impl Limits {
@@ -153,7 +162,10 @@ impl Limits {
             changes: Rate::new(settings.changes_per_hour, HOUR, clock.clone()),
             chat: Rate::new(chat, DAY, clock.clone()),
             sign_ins: Rate::new(settings.failed_sign_ins_per_minute, MINUTE, clock.clone()),
+            wrong_tokens: Rate::new(settings.failed_sign_ins_per_minute, MINUTE, clock.clone()),
+            traced: Rate::new(1, MINUTE, clock.clone()),
             streams: Arc::new(Places::new(settings.streams_per_caller)),
+            sending: Arc::new(Budget::new(settings.sending_bytes)),
             settings,
         }
     }
@@ -177,7 +189,7 @@ impl Limits {
         }
     }
 
-    /// Whether an address may try to sign in.
+    /// Whether an address may try another password.
     pub fn sign_in(&self, peer: Option<IpAddr>) -> Result<(), Exceeded> {
         let checked = Subject::peer(peer).map_or(Ok(()), |peer| self.sign_ins.check(&peer));
         checked.map_err(|wait| Exceeded::new("sign_ins", "Too many failed sign-ins from your address", wait))
@@ -187,6 +199,18 @@ impl Limits {
         if let Some(peer) = Subject::peer(peer) {
             self.sign_ins.charge(&peer, 1);
         }
+    }
+
+    /// Counts a wrong token of an address. Right ones are never refused for it: ChatGPT and Claude send those of all their
+    /// users from few addresses.
+    pub fn wrong_token(&self, peer: Option<IpAddr>) -> Result<(), Exceeded> {
+        let taken = Subject::peer(peer).map_or(Ok(()), |peer| self.wrong_tokens.take(&peer));
+        taken.map_err(|wait| Exceeded::new("sign_ins", "Too many wrong tokens from your address", wait))
+    }
+
+    /// Whether a refusal is to leave a trace: the first of its kind within a minute, so that a flood does not flood the log.
+    pub fn is_traced(&self, kind: String) -> bool {
+        self.traced.take(&kind).is_ok()
     }
 
     /// Whether a user may chat.

@@ -1,6 +1,6 @@
 //! Which address a request comes from, and whom a limit counts for.
 
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use http::HeaderMap;
 use ipnet::IpNet;
@@ -9,6 +9,9 @@ use tribune_core::{Principal, UserId};
 /// The address of the connection that a request came on; in the request's extensions.
 #[derive(Debug, Clone, Copy)]
 pub struct SocketPeer(pub IpAddr);
+
+/// Everybody whose request a proxy has forwarded without an address that can be believed: all of them count as one.
+const FORWARDED: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
 /// The proxies whose `X-Forwarded-For` is believed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -31,23 +34,27 @@ impl Proxies {
     /// The caller's address. Each proxy appends the address that it was called from, so only what trusted proxies have
     /// appended is believed.
     pub fn caller(&self, socket: IpAddr, headers: &HeaderMap) -> IpAddr {
-        if !self.trusts(socket) {
-            return socket;
-        }
+        let mut caller = socket;
         let lines = headers.get_all("x-forwarded-for").iter().rev();
         let lines = lines.map(|line| line.to_str().unwrap_or_default());
-        let mut caller = socket;
         for address in lines.flat_map(|line| line.rsplit(',')) {
-            let Ok(address) = address.trim().parse::<IpAddr>() else {
-                break;
-            };
-            caller = address.to_canonical();
             if !self.trusts(caller) {
                 break;
             }
+            // Without an address there is nobody behind the proxy who could be told from others.
+            caller = address_of(address.trim()).unwrap_or(FORWARDED);
         }
-        caller
+        // The person at this machine comes without a proxy.
+        let is_forwarded = headers.contains_key("x-forwarded-for");
+        if caller.is_loopback() && is_forwarded { FORWARDED } else { caller }
     }
+}
+
+/// An address, with or without a port.
+fn address_of(text: &str) -> Option<IpAddr> {
+    let address = text.parse::<SocketAddr>().map(|address| address.ip());
+    let address = address.or_else(|_| text.trim_start_matches('[').trim_end_matches(']').parse());
+    address.ok().map(|address: IpAddr| address.to_canonical())
 }
 
 /// Whom a limit counts for.
@@ -97,8 +104,13 @@ mod tests {
             ("127.0.0.1", "198.51.100.1, 203.0.113.7", "203.0.113.7"),
             ("127.0.0.1", "203.0.113.7, 10.1.2.3", "203.0.113.7"),
             ("127.0.0.1", "10.1.2.3", "10.1.2.3"),
-            ("127.0.0.1", "203.0.113.7, nonsense", "127.0.0.1"),
-            ("127.0.0.1", "", "127.0.0.1"),
+            ("127.0.0.1", "203.0.113.7:4711", "203.0.113.7"),
+            ("127.0.0.1", "[2001:db8::1]:443", "2001:db8::1"),
+            ("127.0.0.1", "[2001:db8::1]", "2001:db8::1"),
+            ("127.0.0.1", "203.0.113.7, nonsense", "0.0.0.0"),
+            ("127.0.0.1", "unknown", "0.0.0.0"),
+            ("127.0.0.1", "127.0.0.1", "0.0.0.0"),
+            ("127.0.0.1", "", "0.0.0.0"),
             ("198.51.100.9", "203.0.113.7", "198.51.100.9"),
         ] {
             let headers = HeaderMap::from_iter([(
@@ -106,8 +118,11 @@ mod tests {
                 http::HeaderValue::from_static(forwarded),
             )]);
             assert_eq!(trusted.caller(address(socket), &headers), address(caller), "{socket} {forwarded}");
-            assert_eq!(Proxies::default().caller(address(socket), &headers), address(socket));
+            // Nobody is told from others behind a proxy that is not trusted, and nobody is taken for this machine.
+            let untrusted = if socket == "127.0.0.1" { "0.0.0.0" } else { socket };
+            assert_eq!(Proxies::default().caller(address(socket), &headers), address(untrusted));
         }
+        assert_eq!(trusted.caller(address("127.0.0.1"), &HeaderMap::new()), address("127.0.0.1"));
         assert_eq!(Proxies::parse(&["10.0.0.0/8".to_owned(), "proxy".to_owned()]), Err("proxy".to_owned()));
     }
 

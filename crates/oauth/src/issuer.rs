@@ -360,16 +360,16 @@ impl Issuer {
         })))
     }
 
-    /// The revocation endpoint. An unknown token is no error.
-    pub async fn revoke(&self, form: &str) -> Result<(), Refused> {
+    /// The revocation endpoint; returns whose token it was. An unknown one is no error.
+    pub async fn revoke(&self, form: &str) -> Result<Option<UserId>, Refused> {
         let parameters = parameters(form)?;
         let token = parameters.get("token");
         let token = token.ok_or_else(|| Refused::new("invalid_request", "token is missing"))?;
         let Some((grant, secret)) = self.grants.find(sha256(token)).await? else {
-            return Ok(());
+            return Ok(None);
         };
         if parameters.get("client_id").is_some_and(|client| *client != grant.client) {
-            return Ok(());
+            return Ok(None);
         }
         match secret.kind {
             SecretKind::Access => self.grants.end_secret(secret.sha256).await?,
@@ -377,7 +377,12 @@ impl Issuer {
                 self.grants.revoke(&grant.id, self.clock.now()).await?;
             }
         }
-        Ok(())
+        Ok(Some(grant.user))
+    }
+
+    /// Whether this was given to a program, however long ago.
+    pub async fn knows(&self, secret: &str) -> Result<bool> {
+        Ok(self.grants.find(sha256(secret)).await?.is_some())
     }
 
     /// The user of an access token, what it allows, and the one profile that it opens; `None` if it is not valid.

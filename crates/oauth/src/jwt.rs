@@ -103,6 +103,12 @@ impl Verifier {
         token.bytes().filter(|byte| *byte == b'.').count() == 2
     }
 
+    /// Whether a token of this issuer has expired; its signature is not checked.
+    pub fn has_expired(&self, token: &str) -> bool {
+        let now = self.clock.now().as_millisecond() as f64 / 1_000.0;
+        split(token).is_some_and(|(.., claims)| claims.iss == self.keys.issuer && claims.exp <= now)
+    }
+
     /// The user of a token with their groups, what it allows, and the one profile that it opens; `None` if it is not
     /// valid.
     pub async fn authenticate(&self, token: &str) -> Result<Option<(UserId, Arc<[String]>, Scopes, Option<String>)>> {

@@ -3,6 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
+use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -84,7 +85,8 @@ impl Audit {
 
     /// Records a tool call.
     pub(crate) fn tool(&self, tool: &str, asked: Asked, cx: &CallContext, outcome: Result<&ToolOutput, &'static str>) {
-        let mut entry = self.entry(cx, tool, outcome.err().unwrap_or("ok"));
+        let outcome_name = outcome.err().unwrap_or("ok");
+        let mut entry = self.entry(tool, outcome_name, &name(&cx.principal), cx.peer, &cx.correlation_id);
         entry.ids = asked.ids;
         entry.query = asked.text.map(|text| match self.settings.queries {
             true => cut(&text),
@@ -94,22 +96,31 @@ impl Audit {
         self.send(Waiting { entry, answer });
     }
 
-    /// Records another action, such as a sign-in.
-    pub(crate) fn action(&self, action: &str, outcome: &str, who: &str, cx: &CallContext) {
-        let entry = AuditEntry { who: cut(who), ..self.entry(cx, action, outcome) };
+    /// Records another action, such as a sign-in, with the ids of what it was about.
+    pub(crate) fn action(
+        &self,
+        action: &str,
+        outcome: &str,
+        who: &str,
+        ids: &[&str],
+        peer: Option<IpAddr>,
+        correlation_id: &str,
+    ) {
+        let ids = ids.iter().map(|id| cut(id)).collect();
+        let entry = AuditEntry { ids, ..self.entry(action, outcome, who, peer, correlation_id) };
         self.send(Waiting { entry, answer: None });
     }
 
-    fn entry(&self, cx: &CallContext, action: &str, outcome: &str) -> AuditEntry {
+    fn entry(&self, action: &str, outcome: &str, who: &str, peer: Option<IpAddr>, correlation_id: &str) -> AuditEntry {
         AuditEntry {
             at: self.clock.now(),
-            who: name(&cx.principal),
-            peer: cx.peer.map(|peer| peer.to_string()),
+            who: cut(who),
+            peer: peer.map(|peer| peer.to_string()),
             action: action.to_owned(),
             outcome: outcome.to_owned(),
             ids: Vec::new(),
             query: None,
-            correlation_id: cx.correlation_id.to_string(),
+            correlation_id: correlation_id.to_owned(),
         }
     }
 

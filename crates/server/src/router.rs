@@ -54,6 +54,7 @@ impl App {
             service.accounts.clone(),
             service.mcp_scopes(),
             service.limits.clone(),
+            service.audit.clone(),
         );
         Self {
             guard: Arc::new(guard),

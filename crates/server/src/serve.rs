@@ -23,7 +23,7 @@ use crate::identity::{Need, need};
 use crate::response;
 use crate::router::{App, private, public};
 use crate::service::Service;
-use tribune_limits::connections::sending::{Budget, Sending, Sent};
+use tribune_limits::connections::sending::{Sending, Sent};
 use tribune_limits::connections::{Admitted, Connections, allowed_by_descriptors};
 use tribune_limits::{LimitSettings, Rate, SocketPeer};
 
@@ -50,7 +50,6 @@ struct Listening {
     service: Arc<Service>,
     router: Router,
     connections: Arc<Connections>,
-    budget: Arc<Budget>,
     log: Rate<()>,
     /// Cancelled when connections are to end.
     ending: CancellationToken,
@@ -76,7 +75,6 @@ pub async fn serve(
     let listening = Arc::new(Listening {
         router: public(app),
         connections: Arc::new(Connections::new(max, settings.connections_per_peer)),
-        budget: Arc::new(Budget::new(settings.sending_bytes)),
         log: Rate::new(1, LOG_EVERY, service.clock.clone()),
         ending: CancellationToken::new(),
         service: service.clone(),
@@ -157,7 +155,8 @@ impl Listening {
             Ok(response) => response,
             Err(never) => match never {},
         };
-        Sent::new(response, sending.clone(), &self.budget).unwrap_or_else(|| self.refuse(is_rpc, sending))
+        let budget = &self.service.limits.sending;
+        Sent::new(response, sending.clone(), budget).unwrap_or_else(|| self.refuse(is_rpc, sending))
     }
 
     fn refuse(&self, is_rpc: bool, sending: Arc<Sending>) -> Response<Sent> {

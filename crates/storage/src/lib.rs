@@ -129,7 +129,7 @@ impl Store {
 
     pub fn tasks(&self) -> Tasks {
         let database = Arc::clone(&self.database);
-        Tasks { database }
+        Tasks { database, most: 0 }
     }
 
     pub fn conversations(&self) -> Arc<dyn ConversationStore> {

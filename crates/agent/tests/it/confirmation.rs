@@ -84,13 +84,15 @@ async fn question_ends_the_turn() {
 }
 
 /// Everything that is not one of the words: the task stays, also if the model would love to delete it.
-const NO_YES: [&str; 64] = [
+const NO_YES: [&str; 66] = [
     "yes please",
     "yes, do it",
     "yes but only later",
     "yes, but not that one",
     "Yes and no",
     "yes?",
+    "yes.",
+    "ok!",
     "yes!!",
     "yes..",
     "yes .",
@@ -171,13 +173,13 @@ async fn other_messages_leave_the_task_alone() {
 
 #[tokio::test]
 async fn listed_words_decide() {
-    for yes in ["yes", "Y", " ok\n", "CONFIRM", "Yes.", "ok!", "\u{a0}yes\u{3000}"] {
+    for yes in ["yes", "Y", " ok\n", "CONFIRM", "\u{a0}yes\u{3000}"] {
         let chat = Chat::new([deletes(MILK_ID), says("Done.")]).await;
         chat.ask("delete milk").await.unwrap();
         assert_eq!(only_call(&chat.ask(yes).await.unwrap()), (true, false), "{yes:?}");
         assert_eq!(chat.deleted(), 1, "{yes:?}");
     }
-    for no in ["no", "N.", "Cancel!"] {
+    for no in ["no", "N ", "Cancel"] {
         let chat = Chat::new([deletes(MILK_ID), says("It stays.")]).await;
         let asked = chat.ask("delete milk").await.unwrap();
         assert_eq!(only_call(&chat.ask(no).await.unwrap()), (false, false), "{no:?}");
@@ -242,7 +244,7 @@ async fn a_word_decides_all_that_was_asked() {
     let chat =
         Chat::new([calls(&[("delete_task", &both[0]), ("delete_task", &both[1])]), says("Both are deleted.")]).await;
     chat.ask("delete both").await.unwrap();
-    let done = chat.ask("Ok!").await.unwrap();
+    let done = chat.ask(" Ok ").await.unwrap();
     assert!(done.tool_calls.unwrap().iter().all(|call| call.success));
     assert_eq!(chat.deleted(), 2);
 }

@@ -249,7 +249,7 @@ async fn previews_never_show_ids() {
 #[tokio::test]
 async fn same_call_runs_once_in_a_turn() {
     let complete = |note: &str| format!("{{\"task_id\":\"{MILK_ID}\",\"note\":{note}}}");
-    let reordered = format!("{{ \"note\":[1],\"task_id\":\"{MILK_ID}\"}}");
+    let reordered = format!("{{ \"note\":[1],\"task_id\":\" {MILK_ID}\"}}");
     let chat = Chat::new([
         calls(&[("list_tasks", "{}"), ("list_tasks", "")]),
         calls(&[("list_tasks", "{}"), ("complete_task", &complete("[1]")), ("complete_task", &reordered)]),

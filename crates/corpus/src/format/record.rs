@@ -6,6 +6,8 @@ use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use tribune_core::{JsonObject, Readers, escape_controls};
 
+use crate::hash;
+
 /// One item from a provider, before it is indexed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Record {
@@ -19,6 +21,14 @@ pub struct Record {
     pub fields: JsonObject,
     /// Who may see it, of those who may see its source and its folder.
     pub readers: Readers,
+}
+
+impl Record {
+    /// Of everything that its readers see.
+    pub(crate) fn digest(&self) -> u64 {
+        let Self { key, title, text, date, url, fields, readers: _ } = self;
+        hash::of_content(&serde_json::json!([key, title, text, date, url, fields]).to_string())
+    }
 }
 
 /// A problem with a file or a record.

@@ -6,13 +6,14 @@
 //!    (`intake`, with `claims` for ids and texts that are in use).
 //! 4. Commit changes and manifest at once. Until then, readers see the whole old version.
 
-#![allow(clippy::disallowed_methods, reason = "it reports how long it took")]
+#![allow(clippy::disallowed_methods, reason = "it reports how long it took, and records when")]
 
 mod claims;
 mod intake;
 
 use std::time::{Duration, Instant};
 
+use jiff::Timestamp;
 use tokio_util::sync::CancellationToken;
 
 use self::intake::Run;
@@ -119,13 +120,15 @@ pub(crate) fn run(
     let mut changes = engine.begin(bytes).map_err(engine_failed)?;
     let old = changes.manifest();
     let mut run = Run { settings, changes: &mut *changes, cancel, progress };
-    let (new, mut report) = run.files(&old, listing).map_err(engine_failed)?;
+    let (mut new, mut report) = run.files(&old, listing).map_err(engine_failed)?;
     if cancel.is_cancelled() {
         let problem = format!("indexing of source `{name}` was stopped; the previous index keeps serving");
         return Err(IndexError::Cancelled(problem));
     }
+    new.public_since = old.public_since.filter(|_| new.public() == old.public());
     report.committed = new != *old || changes.is_first();
     if report.committed {
+        new.public_since = new.public_since.or_else(|| Some(Timestamp::now()));
         changes.commit(&new).map_err(engine_failed)?;
     }
     report.documents = new.documents();

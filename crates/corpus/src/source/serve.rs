@@ -167,7 +167,7 @@ impl Source for DocumentsSource {
     }
 
     fn updated(&self) -> Option<Timestamp> {
-        self.current.load().as_ref()?.committed
+        self.current.load().as_ref()?.public_since()
     }
 
     fn status(&self) -> SourceStatus {

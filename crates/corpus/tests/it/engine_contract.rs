@@ -84,6 +84,7 @@ fn manifest(files: &[&str]) -> Manifest {
     Manifest {
         reading: "contract".to_owned(),
         files: files.iter().map(|file| ((*file).to_owned(), entry.clone())).collect(),
+        ..Manifest::default()
     }
 }
 

@@ -78,6 +78,36 @@ impl Corpus {
     }
 }
 
+#[test]
+fn hidden_changes_leave_the_shown_time() {
+    let corpus = corpus(&[
+        ("open.md", "turnip"),
+        ("board/.tribune.toml", "readers = [\"group:board\"]"),
+        ("board/plan.md", "turnip"),
+        (
+            "rows.jsonl",
+            "{\"id\":\"1\",\"text\":\"turnip\",\"readers\":\"user:ann\"}\n{\"id\":\"2\",\"text\":\"row\"}\n",
+        ),
+    ]);
+    corpus.update();
+    let first = corpus.source.updated().expect("a time");
+    for (name, content) in [
+        ("board/plan.md", "turnip and zanzibar"),
+        ("board/new.md", "turnip"),
+        (
+            "rows.jsonl",
+            "{\"id\":\"1\",\"text\":\"zanzibar\",\"readers\":\"user:ann\"}\n{\"id\":\"2\",\"text\":\"row\"}\n",
+        ),
+    ] {
+        write(corpus.dir.path(), name, content);
+        assert!(corpus.update().committed, "{name}");
+        assert_eq!(corpus.source.updated(), Some(first), "{name}");
+    }
+    write(corpus.dir.path(), "open.md", "turnips");
+    corpus.update();
+    assert!(corpus.source.updated().expect("a time") > first);
+}
+
 #[tokio::test]
 async fn each_place_narrows() {
     let corpus = corpus(&[

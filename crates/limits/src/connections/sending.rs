@@ -10,6 +10,7 @@ use bytes::{Buf, Bytes};
 use http::Response;
 use hyper::body::{Frame, SizeHint};
 use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::Activity;
 
@@ -18,16 +19,32 @@ const PIECE: usize = 64 * 1024;
 /// One connection may have this part of the budget.
 const CONNECTION_PART: usize = 8;
 
+/// Documents that are made into bodies at once, over all connections. Each takes its memory before it is counted.
+const MAX_MAKING: usize = 8;
+
 /// The budget of all connections.
 pub struct Budget {
     /// 0 limits nothing.
     max: usize,
     used: AtomicUsize,
+    making: Arc<Semaphore>,
+}
+
+/// Leave to make one document into a body. It stays in the extensions of the response until the body is counted.
+#[derive(Clone)]
+pub struct Making {
+    _permit: Arc<OwnedSemaphorePermit>,
 }
 
 impl Budget {
     pub fn new(max: usize) -> Self {
-        Self { max, used: AtomicUsize::new(0) }
+        Self { max, used: AtomicUsize::new(0), making: Arc::new(Semaphore::new(MAX_MAKING)) }
+    }
+
+    /// Waits until a document may be made into a body.
+    pub async fn make(&self) -> Option<Making> {
+        let permit = self.making.clone().acquire_owned().await.ok()?;
+        Some(Making { _permit: Arc::new(permit) })
     }
 
     pub fn used(&self) -> usize {
@@ -148,12 +165,13 @@ pub struct Sent {
 
 impl Sent {
     /// The response to send, or `None` if there is no room for it.
-    pub fn new(response: Response<Body>, sending: Arc<Sending>, budget: &Arc<Budget>) -> Option<Response<Self>> {
+    pub fn new(mut response: Response<Body>, sending: Arc<Sending>, budget: &Arc<Budget>) -> Option<Response<Self>> {
         let size = response.body().size_hint().exact().and_then(|size| usize::try_from(size).ok());
         let held = match size {
             Some(size) => Some(budget.try_hold(size, &sending.activity)?),
             None => None,
         };
+        drop(response.extensions_mut().remove::<Making>());
         Some(response.map(|inner| Self { inner, sending, budget: Some(budget.clone()), held, left: 0 }))
     }
 
@@ -282,6 +300,7 @@ impl Buf for Chunk {
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
+    use std::time::Duration;
 
     use super::*;
 
@@ -334,6 +353,32 @@ mod tests {
         drop(held);
         assert!(greedy.respond().is_some());
         assert_eq!(budget.used(), 0);
+    }
+
+    /// Leave to make a body, if there is some now.
+    async fn make(budget: &Budget) -> Option<Making> {
+        tokio::time::timeout(Duration::ZERO, budget.make()).await.ok().flatten()
+    }
+
+    #[tokio::test]
+    async fn few_documents_are_in_the_making() {
+        let budget = Arc::new(Budget::new(2 * DOCUMENT));
+        let mut making = Vec::new();
+        for _ in 0..MAX_MAKING {
+            making.push(make(&budget).await.expect("room"));
+        }
+        let greedy = Connection::new(&budget);
+        let held = greedy.respond();
+        // A body that is refused makes room, and so does one that is counted.
+        for (size, is_sent) in [(2 * DOCUMENT, false), (1, true)] {
+            assert!(make(&budget).await.is_none());
+            let mut response = Response::new(Body::from(vec![7; size]));
+            response.extensions_mut().insert(making.pop().expect("one in the making"));
+            let sent = Sent::new(response, Connection::new(&budget).activity.begin(), &budget);
+            assert_eq!(sent.is_some(), is_sent);
+            making.push(make(&budget).await.expect("room"));
+        }
+        drop(held);
     }
 
     #[tokio::test]

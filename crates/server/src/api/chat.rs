@@ -28,7 +28,7 @@ const SIGN_IN: &str = "The chat needs a user: send `Authorization: Bearer TOKEN`
 
 /// What a refusal of the chat says about getting a token.
 pub(super) fn chat_challenge(service: &Service) -> HeaderValue {
-    service.challenge("default", [Scope::Chat].into_iter().collect(), None)
+    service.challenge("/mcp", "default", [Scope::Chat].into_iter().collect(), None)
 }
 
 pub(crate) async fn chat(

@@ -142,9 +142,10 @@ pub async fn cited(sources: &[Arc<dyn Source>], id: &str, record: &str) -> Resul
 }
 
 async fn by_id_or_key(sources: &[Arc<dyn Source>], given: &str, cx: &CallContext) -> Result<Option<Document>> {
-    let id = DocumentId::parse(given).ok();
-    if let Some(id) = &id {
+    let mut is_owned = false;
+    if let Ok(id) = &DocumentId::parse(given) {
         for source in sources.iter().filter(|source| source.owns(id.scheme())) {
+            is_owned = true;
             if let Some(document) = source.fetch(id, cx).await? {
                 return Ok(Some(document));
             }
@@ -154,9 +155,8 @@ async fn by_id_or_key(sources: &[Arc<dyn Source>], given: &str, cx: &CallContext
             }
         }
     }
-    // Callers of older servers pass the key alone (`x-coredata://A/ICNote/p12`, `garden.md`). If a source is unavailable,
-    // the answer must not be "not found".
-    let mut unanswered = None;
+    // Callers of older servers pass the key alone (`x-coredata://A/ICNote/p12`, `garden.md`).
+    let mut unanswered = Vec::new();
     for source in sources {
         let Ok(id) = DocumentId::new(source.name(), given) else {
             continue;
@@ -166,10 +166,16 @@ async fn by_id_or_key(sources: &[Arc<dyn Source>], given: &str, cx: &CallContext
             Ok(None) => {}
             // The caller may have meant another source.
             Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::InvalidArgument) => {}
-            Err(error) => unanswered = Some(error),
+            Err(_) => unanswered.push(format!("`{}`", source.name())),
         }
     }
-    unanswered.map_or(Ok(None), Err)
+    if unanswered.is_empty() || is_owned {
+        return Ok(None);
+    }
+    Err(Error::not_found(format!(
+        "No source that answers now has this document, and {} cannot answer: try again in a moment.",
+        unanswered.join(", ")
+    )))
 }
 
 /// Tells a model what to do next.

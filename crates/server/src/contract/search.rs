@@ -71,14 +71,15 @@ impl SearchTool {
     async fn ask(&self, query: &Query, cx: &CallContext) -> Vec<Result<Arc<[Hit]>>> {
         let now = self.clock.monotonic();
         let cx = cx.until(now + self.source_timeout);
-        let left = cx.time_left(now);
+        let (left, scopes) = (cx.time_left(now), cx.scopes);
         join_all(self.sources.iter().map(|source| {
             let search = tokio::time::timeout(left, source.search(query, &cx));
             async move {
-                search.await.unwrap_or_else(|_| {
+                let answer = search.await.unwrap_or_else(|_| {
                     let message = format!("timed out after {:.1} seconds", left.as_secs_f64());
                     Err(Error::new(ErrorKind::DeadlineExceeded, message))
-                })
+                });
+                answer.map_err(|error| error.told_to(scopes))
             }
         }))
         .await

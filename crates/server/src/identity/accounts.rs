@@ -138,9 +138,13 @@ impl Accounts {
         !matches!(self.sign_in, SignIn::None)
     }
 
-    /// Whether a secret was valid when it was last looked up.
-    pub(crate) fn remembers(&self, secret: &str) -> bool {
-        self.valid.lock().contains_key(&sha256(secret))
+    /// Whether a secret that is not valid was valid once: then nobody guesses.
+    pub(crate) async fn has_ended(&self, secret: &str) -> Result<bool> {
+        match &self.sign_in {
+            SignIn::Elsewhere(_, verifier) if Verifier::could_be(secret) => Ok(verifier.has_expired(secret)),
+            SignIn::BuiltIn(issuer) if secret.starts_with(ACCESS_PREFIX) => issuer.knows(secret).await,
+            _ => Ok(self.tokens.find(sha256(secret)).await?.is_some()),
+        }
     }
 
     /// The user of a bearer token or a session; `None` if it is unknown, has ended or was revoked. An error if it cannot be
@@ -262,7 +266,6 @@ impl Accounts {
             // Names that do not exist count too.
             of_peer.charge(&from, 1);
             of_name.charge(&from.1, 1);
-            tracing::warn!("a sign-in failed");
         }
         user.ok_or_else(wrong)
     }

@@ -1,25 +1,29 @@
 //! From a request to its principal: by a token or a session, and by nothing else.
 
 use std::net::IpAddr;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
 use http::request::Parts;
-use http::{HeaderMap, HeaderValue, Request, StatusCode, header};
+use http::{HeaderMap, HeaderValue, Request, StatusCode, Uri, header};
 use tribune_core::{Links, Principal, Scope, Scopes, Source, UserId};
 use tribune_oauth::sha256;
 
 use super::accounts::{Accounts, Identity, Proof, challenge};
 use super::needs::{Need, need};
 use super::session::Cookie;
+use crate::audit::Audit;
 use crate::local_proof::LocalProof;
 use crate::response::page::SignInPage;
 use crate::response::{self, Refusal, page, rpc};
 use crate::sender;
 use crate::settings::Settings;
 use tribune_limits::{Exceeded, Limits};
+
+/// How often it is checked whether the token of an open stream has ended.
+const CHECKED_EVERY: Duration = Duration::from_secs(60);
 
 /// Who sent a request; the guard puts it into the request's extensions.
 #[derive(Clone)]
@@ -33,6 +37,8 @@ pub struct Caller {
     pub profile: Option<String>,
     /// Whether a person signed in in this browser, and not with a token: only a person lets programs in.
     pub has_signed_in: bool,
+    /// What shows who calls, if it can end.
+    pub(crate) token: Option<Arc<str>>,
     pub correlation_id: Arc<str>,
     /// The caller's address, as far as trusted proxies tell.
     pub peer: Option<IpAddr>,
@@ -47,6 +53,7 @@ impl Caller {
             scopes: Scopes::READ,
             profile: None,
             has_signed_in: false,
+            token: None,
             correlation_id,
             peer: None,
         }
@@ -60,6 +67,23 @@ impl Caller {
     /// Whether a source exists for this caller.
     pub(crate) fn may_use(&self, source: &dyn Source) -> bool {
         source.readers().include(&self.principal, &self.groups)
+    }
+
+    /// Returns once what shows who calls has ended, or means something else than before: for streams, which outlive a
+    /// request.
+    pub(crate) async fn has_ended(self, accounts: Option<Arc<Accounts>>) {
+        let (Some(token), Some(accounts)) = (self.token, accounts) else {
+            return std::future::pending().await;
+        };
+        loop {
+            tokio::time::sleep(CHECKED_EVERY).await;
+            match accounts.authenticate(&token).await {
+                Ok(Some(identity)) if identity.groups == self.groups && identity.scopes == self.scopes => {}
+                Ok(_) => return,
+                // A database that does not answer for a moment ends no stream.
+                Err(error) => tracing::warn!(%error, "could not check the token of a stream"),
+            }
+        }
     }
 
     /// The caller of a request; anonymous without a guard.
@@ -91,6 +115,7 @@ pub(crate) struct Callers {
     /// How long a sign-in may take.
     pub(crate) timeout: Duration,
     pub(super) limits: Arc<Limits>,
+    audit: Arc<OnceLock<Audit>>,
 }
 
 impl Callers {
@@ -100,6 +125,7 @@ impl Callers {
         accounts: Option<Arc<Accounts>>,
         mcp_scopes: Scopes,
         limits: Arc<Limits>,
+        audit: Arc<OnceLock<Audit>>,
     ) -> Self {
         let base = links.path_prefix();
         let page = accounts.as_ref().map_or_else(SignInPage::default, |accounts| accounts.page());
@@ -115,6 +141,7 @@ impl Callers {
             public_url: links.base().to_owned(),
             timeout: settings.call_timeout,
             limits,
+            audit,
             accounts,
         }
     }
@@ -148,12 +175,6 @@ impl Callers {
             (caller.principal, caller.scopes) = (Principal::User(UserId::admin()), Scopes::ALL);
             return Ok(caller);
         }
-        // A token that was valid a moment ago is no guess.
-        if let Err(exceeded) = self.limits.sign_in(peer)
-            && !self.accounts.as_ref().is_some_and(|accounts| accounts.remembers(token))
-        {
-            return Err(exceeded.into());
-        }
         match self.authenticate(token, is_cookie).await {
             Ok(Some(identity)) => {
                 caller.has_signed_in = identity.proof != Proof::Token;
@@ -164,14 +185,17 @@ impl Callers {
                 caller.groups = identity.groups;
                 caller.scopes = identity.scopes;
                 caller.profile = identity.profile;
+                caller.token = Some(token.into());
                 Ok(caller)
             }
             // Where people sign in again.
-            Ok(None) if is_cookie && need(path) == Need::Nothing && path != "/" => Ok(caller),
-            Ok(None) => {
-                self.limits.sign_in_failed(peer);
-                Err(Denial::InvalidToken)
-            }
+            Ok(None) if is_cookie && need(path) == Need::Nothing => Ok(caller),
+            // Counts as a request, and no more.
+            Ok(None) if self.has_ended(token).await => match self.limits.request(&Principal::Anonymous, peer) {
+                Ok(()) => Err(Denial::InvalidToken),
+                Err(exceeded) => Err(exceeded.into()),
+            },
+            Ok(None) => Err(self.wrong_token(peer, &caller.correlation_id)),
             Err(error) => {
                 tracing::error!(%error, "could not check a token");
                 Err(Denial::Unchecked)
@@ -187,27 +211,54 @@ impl Callers {
         }
     }
 
+    /// A token that was valid once is no guess: its program has to be told so, however often it asks.
+    async fn has_ended(&self, token: &str) -> bool {
+        match &self.accounts {
+            Some(accounts) => accounts.has_ended(token).await.unwrap_or(false),
+            None => false,
+        }
+    }
+
+    /// Counts a token that never was valid, or a code or a key like that; says how to refuse it.
+    pub(super) fn wrong_token(&self, peer: Option<IpAddr>, correlation_id: &str) -> Denial {
+        let address = peer.map(|peer| peer.to_string()).unwrap_or_default();
+        if self.limits.is_traced(format!("token {address}")) {
+            tracing::warn!(peer = address, correlation_id, "a wrong token was refused");
+            if let Some(audit) = self.audit.get() {
+                audit.action("use a token", "forbidden", "?", &[], peer, correlation_id);
+            }
+        }
+        match self.limits.wrong_token(peer) {
+            Ok(()) => Denial::InvalidToken,
+            Err(exceeded) => exceeded.into(),
+        }
+    }
+
     /// Where a provider sends browsers back to.
     pub(crate) fn callback(&self) -> String {
         format!("{}/login/callback", self.public_url)
     }
 
-    /// Whether a caller may go on to a path, or why not.
-    pub(super) fn admit(&self, caller: &Caller, path: &str) -> Result<(), Denial> {
-        let needed = match need(path) {
+    /// Whether a caller may go on to an address, or why not.
+    pub(super) fn admit(&self, caller: &Caller, uri: &Uri) -> Result<(), Denial> {
+        let is_anonymous = caller.principal == Principal::Anonymous;
+        let needed = match need(uri.path()) {
             Need::Nothing => return Ok(()),
-            _ if self.auth_required && caller.principal == Principal::Anonymous => return Err(Denial::TokenRequired),
+            Need::Home if is_anonymous => return Ok(()),
+            _ if self.auth_required && is_anonymous => return Err(Denial::TokenRequired),
             Need::Profile => return Ok(()),
-            Need::Scope(scope) => scope,
+            // With a query it searches.
+            Need::Home => uri.query().map(|_| Scope::Read),
+            Need::Scope(scope) => Some(scope),
         };
         if let Some(profile) = &caller.profile {
             return Err(Denial::OtherProfile(profile.clone()));
         }
         // Anonymous callers pass: handlers that need a user ask them to sign in.
-        if caller.principal != Principal::Anonymous && !caller.scopes.contains(needed) {
-            return Err(Denial::Scope(needed));
+        match needed.filter(|needed| !is_anonymous && !caller.scopes.contains(*needed)) {
+            Some(missing) => Err(Denial::Scope(missing)),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     /// What a refusal says about getting a token for a path.
@@ -227,7 +278,7 @@ impl Callers {
             Need::Profile if path.ends_with("/admin") => Scopes::named(["admin"]),
             Need::Profile => self.mcp_scopes,
             Need::Scope(scope) => [scope].into_iter().collect(),
-            Need::Nothing => Scopes::USUAL,
+            Need::Nothing | Need::Home => Scopes::USUAL,
         };
         self.challenge(path, scopes, error)
     }

@@ -3,8 +3,8 @@
 
 use std::collections::HashSet;
 use std::net::IpAddr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use axum::body::Body;
 use axum::extract::State;
@@ -18,9 +18,11 @@ use super::Accounts;
 use super::callers::{Caller, Callers, Denial};
 use super::needs::is_open_to_pages;
 use crate::address::{bare_host, host_name, is_loopback_origin};
-use crate::response::{Refusal, rpc};
+use crate::audit::Audit;
+use crate::connect::Reach;
+use crate::response::{self, Refusal, rpc};
 use crate::settings::Settings;
-use tribune_limits::{Limits, SocketPeer};
+use tribune_limits::{Exceeded, Limits, SocketPeer};
 
 const CORRELATION: HeaderName = HeaderName::from_static("x-correlation-id");
 const MAX_CORRELATION_CHARS: usize = 64;
@@ -49,8 +51,9 @@ impl Guard {
         accounts: Option<Arc<Accounts>>,
         mcp_scopes: Scopes,
         limits: Arc<Limits>,
+        audit: Arc<OnceLock<Audit>>,
     ) -> Self {
-        let loopback = settings.listen.ip().is_loopback();
+        let is_local = settings.listen.ip().is_loopback() && Reach::of(&settings.public_url) == Reach::ThisMachine;
         let mut hosts: HashSet<String> = ["localhost", "127.0.0.1", "::1"].map(str::to_owned).into();
         if !settings.listen.ip().is_unspecified() {
             hosts.insert(settings.listen.ip().to_string());
@@ -67,8 +70,8 @@ impl Guard {
             any_origin: settings.allowed_origins.iter().any(|origin| origin == "*"),
             hosts,
             origins,
-            loopback_origins: loopback,
-            callers: Callers::new(settings, links, accounts, mcp_scopes, limits),
+            loopback_origins: is_local,
+            callers: Callers::new(settings, links, accounts, mcp_scopes, limits, audit),
             process: std::process::id().wrapping_mul(0x9e37_79b9) ^ u32::from(settings.listen.port()),
             next: AtomicU32::new(0),
         }
@@ -108,20 +111,14 @@ impl Guard {
     }
 
     /// The caller of a request, if they may go on.
-    async fn admit(
-        &self,
-        request: &Parts,
-        correlation_id: Arc<str>,
-        peer: Option<IpAddr>,
-        signs_in: bool,
-    ) -> Result<Caller, Denial> {
+    async fn admit(&self, request: &Parts, correlation_id: Arc<str>, peer: Option<IpAddr>) -> Result<Caller, Denial> {
         let limits = &self.callers.limits;
-        if signs_in {
+        if shown(request) == Some(Shown::Password) {
             limits.sign_in(peer)?;
         }
         let caller = self.callers.identify(request, correlation_id, peer).await?;
         limits.request(&caller.principal, peer)?;
-        self.callers.admit(&caller, request.uri.path())?;
+        self.callers.admit(&caller, &request.uri)?;
         Ok(caller)
     }
 
@@ -143,13 +140,22 @@ fn origin_of(uri: &Uri) -> Option<String> {
     Some(format!("{}://{}", uri.scheme_str()?, uri.authority()?.as_str().to_ascii_lowercase()))
 }
 
-/// Whether a request shows a password, a token, a code or a key that could be guessed.
-fn signs_in(request: &Parts) -> bool {
+/// What a request shows in place of a token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shown {
+    /// It can be guessed, so an address has few attempts, right or wrong.
+    Password,
+    /// A token, a code or a key: too long to be guessed, so only wrong ones count.
+    Secret,
+}
+
+fn shown(request: &Parts) -> Option<Shown> {
     let is_post = request.method == Method::POST;
     match request.uri.path() {
-        "/login" | "/session" | "/oauth/token" => is_post,
-        "/login/local" => true,
-        _ => false,
+        "/login" if is_post => Some(Shown::Password),
+        "/session" | "/oauth/token" if is_post => Some(Shown::Secret),
+        "/login/local" => Some(Shown::Secret),
+        _ => None,
     }
 }
 
@@ -171,15 +177,22 @@ pub async fn check(State(guard): State<Arc<Guard>>, mut request: Request<Body>, 
     } else {
         let (head, body) = request.into_parts();
         let peer = guard.peer(&head);
-        let signs_in = signs_in(&head);
-        let admitted = guard.admit(&head, correlation_id.clone(), peer, signs_in).await;
+        let shown = shown(&head);
+        let admitted = guard.admit(&head, correlation_id.clone(), peer).await;
         request = Request::from_parts(head, body);
         match admitted {
             Ok(caller) => {
                 request.extensions_mut().insert(caller);
-                let response = next.run(request).await;
-                if signs_in && matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::BAD_REQUEST) {
-                    guard.callers.limits.sign_in_failed(peer);
+                let mut response = next.run(request).await;
+                let has_failed = matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::BAD_REQUEST);
+                match shown.filter(|_| has_failed) {
+                    Some(Shown::Password) => guard.callers.limits.sign_in_failed(peer),
+                    Some(Shown::Secret) => {
+                        if let Denial::Limited(exceeded) = guard.callers.wrong_token(peer, &correlation_id) {
+                            response = refuse_limited(&exceeded);
+                        }
+                    }
+                    None => {}
                 }
                 return finish(response, &correlation_id, origin);
             }
@@ -220,6 +233,10 @@ fn preflight(asked: &HeaderMap) -> Response {
         (header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600")),
     ];
     (StatusCode::NO_CONTENT, allowed).into_response()
+}
+
+fn refuse_limited(exceeded: &Exceeded) -> Response {
+    response::limited(false, StatusCode::TOO_MANY_REQUESTS, &exceeded.message(), exceeded.retry_after_secs())
 }
 
 fn refuse_host(host: Option<&str>, correlation_id: &str) -> Response {

@@ -5,8 +5,10 @@ use tribune_core::Scope;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Need {
-    /// Open to everybody: pages for signing in, and the start page, which hides its content from strangers.
+    /// Open to everybody: pages for signing in.
     Nothing,
+    /// The start page: it hides its content from strangers, and a token needs to allow it.
+    Home,
     /// A profile's endpoint: each tool says what it needs.
     Profile,
     Scope(Scope),
@@ -15,7 +17,10 @@ pub(crate) enum Need {
 pub(crate) fn need(path: &str) -> Need {
     let is_below =
         |parent: &str| path.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
-    if path == "/" || ["/session", "/login", "/oauth", "/.well-known", "/assets"].into_iter().any(is_below) {
+    if path == "/" {
+        return Need::Home;
+    }
+    if ["/session", "/login", "/oauth", "/.well-known", "/assets"].into_iter().any(is_below) {
         return Need::Nothing;
     }
     if is_below("/mcp") || is_below("/sse") {
@@ -44,7 +49,7 @@ mod tests {
     #[test]
     fn unknown_paths_need_a_scope() {
         for (path, needed) in [
-            ("/", Need::Nothing),
+            ("/", Need::Home),
             ("/login/callback", Need::Nothing),
             ("/mcp/research", Need::Profile),
             ("/chat", Need::Scope(Scope::Chat)),

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use futures::channel::mpsc;
-use futures::{SinkExt, StreamExt, stream};
+use futures::future::BoxFuture;
+use futures::{FutureExt, SinkExt, StreamExt, stream};
 use http::StatusCode;
 use http::request::Parts;
 use parking_lot::Mutex;
@@ -24,6 +25,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use tribune_conformance::Conformance;
 use tribune_core::Principal;
 
+use super::streamable::check_scope;
 use super::{Handler, collapse, render};
 use crate::identity::Caller;
 use crate::response::{self, rpc};
@@ -47,6 +49,15 @@ struct Inbox {
     unanswered: Unanswered,
     /// Who opened the connection: only they may send messages to it.
     owner: Principal,
+    profile: Arc<Profile>,
+}
+
+impl Inbox {
+    /// A token that opens one profile is not for the connections of others.
+    fn accepts(&self, caller: &Caller) -> bool {
+        let only = caller.profile.as_deref();
+        self.owner == caller.principal && only.is_none_or(|only| only == self.profile.name())
+    }
 }
 
 pub struct Sse {
@@ -86,7 +97,7 @@ impl Sse {
         let (messages, incoming) = mpsc::channel(CHANNEL);
         let (outgoing, outbox) = mpsc::channel(CHANNEL);
         let unanswered = Unanswered::default();
-        let inbox = Inbox { messages, unanswered: unanswered.clone(), owner };
+        let inbox = Inbox { messages, unanswered: unanswered.clone(), owner, profile: profile.clone() };
         self.open.lock().insert(id.clone(), inbox);
 
         let ended = self.service.closing.child_token();
@@ -109,6 +120,7 @@ impl Sse {
             keep_alive: settings.keep_alive,
             until: Instant::now() + settings.max_sse,
             legacy_results: settings.legacy_results,
+            signed_out: caller.clone().has_ended(self.service.accounts.clone()).boxed(),
             ended: ended.clone(),
             _end: ended.drop_guard(),
             _entry: Entry { open: self.open.clone(), id, _slot: slot, _place: place },
@@ -121,15 +133,18 @@ impl Sse {
     /// Accepts a message for an open connection; the response comes on its stream.
     pub async fn message(&self, id: &str, parts: Parts, body: &[u8]) -> Response {
         let inbox = self.open.lock().get(id).cloned();
-        let caller = parts.extensions.get::<Caller>().map(|caller| &caller.principal);
+        let caller = parts.extensions.get::<Caller>();
         let invalid = |code, message: &str| rpc::error(StatusCode::BAD_REQUEST, code, message);
-        let Some(mut inbox) = inbox.filter(|inbox| Some(&inbox.owner) == caller) else {
+        let Some(mut inbox) = inbox.filter(|inbox| caller.is_some_and(|caller| inbox.accepts(caller))) else {
             return rpc::error(
                 StatusCode::NOT_FOUND,
                 rpc::SESSION_UNKNOWN,
                 "Unknown stream: it has ended or was opened with another token. Open a new one with GET /sse.",
             );
         };
+        if let Err(refusal) = check_scope(&self.service, "/sse", &inbox.profile, &parts, body) {
+            return refusal.into_response();
+        }
         let mut message = match serde_json::from_slice::<ClientJsonRpcMessage>(body) {
             Ok(message) => message,
             Err(error) if error.is_data() => return invalid(rpc::INVALID_REQUEST, "The body is not an MCP message."),
@@ -179,6 +194,7 @@ struct Events {
     keep_alive: Duration,
     until: Instant,
     legacy_results: bool,
+    signed_out: BoxFuture<'static, ()>,
     ended: CancellationToken,
     _end: DropGuard,
     _entry: Entry,
@@ -190,6 +206,7 @@ impl Events {
             biased;
             () = tokio::time::sleep_until(self.until) => return None,
             () = self.ended.cancelled() => return None,
+            () = &mut self.signed_out => return None,
             message = self.outbox.next() => message?,
             () = tokio::time::sleep(self.keep_alive) => return Some(Bytes::from_static(b": keep-alive\n\n")),
         };

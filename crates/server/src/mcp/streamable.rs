@@ -133,7 +133,7 @@ impl Streamable {
         check_content_type(&parts.headers)?;
         let settings = &self.service.settings;
         let body = read_body(body, settings).await?;
-        self.check_scope(profile, &parts, &body)?;
+        check_scope(&self.service, "/mcp", profile, &parts, &body)?;
         let accept = Accept::new(&parts.headers);
         if accept.json
             && let Some(caller) = parts.extensions.get::<Caller>()
@@ -168,35 +168,6 @@ impl Streamable {
             answer = collapse::with_security(answer).await;
         }
         Ok(answer)
-    }
-
-    /// A token that does not allow a tool is refused here, so that the client can ask the person for more.
-    fn check_scope(&self, profile: &Profile, parts: &Parts, body: &[u8]) -> Result<(), Refusal> {
-        let caller = parts.extensions.get::<Caller>();
-        let limited =
-            caller.filter(|caller| matches!(caller.principal, Principal::User(_)) && caller.scopes != Scopes::ALL);
-        let (Some(caller), Ok(call)) = (limited, serde_json::from_slice::<NamedCall<'_>>(body)) else {
-            return Ok(());
-        };
-        let state = profile.state_for(caller);
-        let tool = call.params.name.and_then(|name| state.registry.lookup(&name));
-        let Some(tool) = tool.filter(|_| call.method == "tools/call") else {
-            return Ok(());
-        };
-        let needed = tool.tool().scope();
-        if caller.scopes.contains(needed) {
-            return Ok(());
-        }
-        let message = format!(
-            "{} needs the scope `{}`, which this token does not have. Sign in again and allow it, or ask the operator for a token with it.",
-            tool.spec().name,
-            needed.as_str()
-        );
-        let mut refusal = rpc::error_for(&call.id, StatusCode::FORBIDDEN, rpc::SERVER_ERROR, &message);
-        let missing = [needed].into_iter().collect();
-        let challenge = self.service.challenge(profile.name(), missing, Some("insufficient_scope"));
-        refusal.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
-        Err(refusal.into())
     }
 
     /// A slot for a new session. Without one the client is served statelessly instead of being refused.
@@ -246,6 +217,41 @@ impl Endpoint {
         };
         Self { streaming: rmcp(settings.sessions, false), stateless: rmcp(false, true), sessions: sessions.clone() }
     }
+}
+
+/// A token that does not allow a tool is refused here, so that the client can ask the person for more.
+pub(super) fn check_scope(
+    service: &Service,
+    endpoint: &str,
+    profile: &Profile,
+    parts: &Parts,
+    body: &[u8],
+) -> Result<(), Refusal> {
+    let caller = parts.extensions.get::<Caller>();
+    let limited =
+        caller.filter(|caller| matches!(caller.principal, Principal::User(_)) && caller.scopes != Scopes::ALL);
+    let (Some(caller), Ok(call)) = (limited, serde_json::from_slice::<NamedCall<'_>>(body)) else {
+        return Ok(());
+    };
+    let state = profile.state_for(caller);
+    let tool = call.params.name.and_then(|name| state.registry.lookup(&name));
+    let Some(tool) = tool.filter(|_| call.method == "tools/call") else {
+        return Ok(());
+    };
+    let needed = tool.tool().scope();
+    if caller.scopes.contains(needed) {
+        return Ok(());
+    }
+    let message = format!(
+        "{} needs the scope `{}`, which this token does not have. Sign in again and allow it, or ask the operator for a token with it.",
+        tool.spec().name,
+        needed.as_str()
+    );
+    let mut refusal = rpc::error_for(&call.id, StatusCode::FORBIDDEN, rpc::SERVER_ERROR, &message);
+    let missing = [needed].into_iter().collect();
+    let challenge = service.challenge(endpoint, profile.name(), missing, Some("insufficient_scope"));
+    refusal.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+    Err(refusal.into())
 }
 
 fn is_modern(headers: &HeaderMap) -> bool {

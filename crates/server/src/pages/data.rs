@@ -40,11 +40,19 @@ pub(crate) async fn data(
     headers: HeaderMap,
 ) -> Response {
     let id = path_after(&uri, "/data/");
-    let scheme = id.split(':').next().unwrap_or_default();
-    let is_personal = service.owner(scheme).is_some_and(|source| source.is_personal());
+    let owner = service.owner(id.split(':').next().unwrap_or_default());
+    let is_personal = owner.is_some_and(|source| source.is_personal());
+    // Live documents are short, and may wait for another server.
+    let making = match owner.is_some_and(|source| source.facts().live) {
+        true => None,
+        false => service.limits.sending.make().await,
+    };
     let is_anonymous = caller.principal == Principal::Anonymous;
     let next = if is_personal && is_anonymous { SIGN_IN } else { RENAMED };
     let mut response = show(&service, &parameters, &caller, &id, &headers, next).await;
+    if let Some(making) = making {
+        response.extensions_mut().insert(making);
+    }
     // A user may see more than everybody else.
     if is_anonymous {
         let revalidate = HeaderValue::from_static("no-cache");
@@ -139,7 +147,7 @@ async fn find(
                 None => {}
             }
         }
-        let document = fetch_document(service.sources(), id, cx).await?;
+        let document = fetch_document(service.sources(), id, cx).await.map_err(|error| error.told_to(cx.scopes))?;
         document.map(|document| (document, None)).ok_or(Failure::Absent)
     };
     let found = tokio::time::timeout(service.settings.call_timeout, found).await;

@@ -59,7 +59,8 @@ async fn overview(service: &Service, caller: &Caller, closed: bool) -> Response 
     let token = Token::remote(&service.settings);
     let guides = Host::ALL.map(|host| guide(host, base, token));
     let examples = if closed { Vec::new() } else { examples(service).await };
-    let sources = (!closed).then(|| sources::region(service, &sources::shown(service, caller)));
+    let is_operator = caller.scopes.contains(Scope::Admin);
+    let sources = (!closed).then(|| sources::region(service, &sources::shown(service, caller), is_operator));
     page::render(
         StatusCode::OK,
         "home.html",
@@ -72,7 +73,7 @@ async fn overview(service: &Service, caller: &Caller, closed: bool) -> Response 
             link => service.settings.local.is_some(),
             closed,
             // Others would be refused.
-            operator => caller.scopes.contains(Scope::Admin),
+            operator => is_operator,
             model => &model,
             missing_model,
             unusable => matches!(service.chat, Err(NoChat::Unusable(_))),

@@ -17,19 +17,20 @@ pub(super) fn shown(service: &Service, caller: &Caller) -> Vec<String> {
     service.sources().iter().filter(shown).map(|source| source.name().to_owned()).collect()
 }
 
-/// The part of the start page that is live, with these sources.
-pub(super) fn region(service: &Service, names: &[String]) -> Region {
+/// The part of the start page that is live, with these sources. Operators also see what is wrong with one: the reason may
+/// name folders and addresses.
+pub(super) fn region(service: &Service, names: &[String], is_operator: bool) -> Region {
     let shown = service.sources().iter().filter(|source| names.iter().any(|name| name == source.name()));
     let now = service.clock.now();
     let links = Links::new(service.links.path_prefix());
-    let cards = shown.map(|source| card(service, source, &links, now));
+    let cards = shown.map(|source| card(service, source, &links, now, is_operator));
     Region {
         key: "sources".to_owned(),
         element: Element::new("ul").class("cards").with("data-region", "sources").children(cards),
     }
 }
 
-fn card(service: &Service, source: &Arc<dyn Source>, links: &Links, now: Timestamp) -> Element {
+fn card(service: &Service, source: &Arc<dyn Source>, links: &Links, now: Timestamp, is_operator: bool) -> Element {
     let facts = source.facts();
     let status = service.status(&**source);
     let heading = Element::new("h3").text(facts.title.clone()).text(" ").child(tribune_page::badge(&health(&status)));
@@ -38,8 +39,14 @@ fn card(service: &Service, source: &Arc<dyn Source>, links: &Links, now: Timesta
         card.push(Element::new("p").class("about").text(description.clone()));
     }
     card.push(extent(&facts, source.updated(), now));
-    if let SourceStatus::Degraded(reason) | SourceStatus::Unready(reason) = status {
-        card.push(Element::new("p").class("problem").text(reason));
+    let problem = match status {
+        SourceStatus::Ready => None,
+        SourceStatus::Degraded(reason) | SourceStatus::Unready(reason) if is_operator => Some(reason),
+        SourceStatus::Degraded(_) => Some("Some of it may be missing or out of date.".to_owned()),
+        SourceStatus::Unready(_) => Some("It is not available now.".to_owned()),
+    };
+    if let Some(problem) = problem {
+        card.push(Element::new("p").class("problem").text(problem));
     }
     card.push(links_line(&facts, links));
     card

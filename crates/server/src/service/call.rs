@@ -60,12 +60,15 @@ async fn run_checked(
         Ok(args) => bounded(service, tool, args, cx).await,
         Err(error) => Err(error),
     };
-    let outcome = outcome.map_err(|error| coded(&**tool, error));
+    let outcome = outcome.map_err(|error| coded(&**tool, error.told_to(cx.scopes)));
     let elapsed = service.clock.monotonic().saturating_duration_since(started);
     record(&tool.spec().name, cx, elapsed, &outcome);
     if let Some((audit, asked)) = service.audit.get().zip(asked) {
-        let outcome = outcome.as_ref().map_err(|error| error.kind().as_str());
-        audit.tool(&tool.spec().name, asked, cx, outcome);
+        let outcome = outcome.as_ref().map_err(Error::kind);
+        let who = || format!("limit {} {:?}", audit::name(&cx.principal), cx.peer);
+        if !matches!(outcome, Err(ErrorKind::RateLimited)) || service.limits.is_traced(who()) {
+            audit.tool(&tool.spec().name, asked, cx, outcome.map_err(ErrorKind::as_str));
+        }
     }
     outcome
 }

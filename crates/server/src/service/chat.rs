@@ -151,6 +151,12 @@ impl Toolbox for ProfileTools {
         self.set.clone()
     }
 
+    fn prepared(&self, tool: &str, arguments: JsonObject) -> JsonObject {
+        let registered = self.state.registry.lookup(tool);
+        let prepared = registered.and_then(|tool| tool.prepare(arguments.clone()).ok());
+        prepared.unwrap_or(arguments)
+    }
+
     async fn question(&self, tool: &str, arguments: JsonObject, cx: &CallContext) -> Result<Option<String>> {
         match self.state.registry.lookup(tool) {
             Some(registered) => call::question(&registered, arguments, cx).await,

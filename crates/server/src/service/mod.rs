@@ -41,7 +41,7 @@ pub struct Service {
     /// Who tokens stand for; `None` rejects all.
     pub accounts: Option<Arc<Accounts>>,
     /// Who called what; set when the server starts, unless it keeps no audit log.
-    pub audit: OnceLock<Audit>,
+    pub audit: Arc<OnceLock<Audit>>,
     /// The chat agent, or why there is none.
     pub chat: Result<Chat, NoChat>,
     pub conversations: Option<Arc<dyn ConversationStore>>,
@@ -103,7 +103,7 @@ impl Service {
             links,
             clock,
             accounts: None,
-            audit: OnceLock::new(),
+            audit: Arc::default(),
             chat: Err(NoChat::Unconfigured),
             conversations: None,
             supervisor: Supervisor::new(&sources),
@@ -136,13 +136,13 @@ impl Service {
         needed.and(Scopes::USUAL)
     }
 
-    /// What a refusal says about getting a token, for the endpoint of a profile.
-    pub(crate) fn challenge(&self, profile: &str, scopes: Scopes, error: Option<&str>) -> HeaderValue {
+    /// What a refusal says about getting a token, for the endpoint of a profile: `/mcp` or `/sse`.
+    pub(crate) fn challenge(&self, endpoint: &str, profile: &str, scopes: Scopes, error: Option<&str>) -> HeaderValue {
         let base = self.accounts.as_ref().filter(|accounts| accounts.offers_oauth());
         let base = base.map(|_| self.links.base());
         let resource = match profile {
-            "default" => "/mcp".to_owned(),
-            profile => format!("/mcp/{profile}"),
+            "default" => endpoint.to_owned(),
+            profile => format!("{endpoint}/{profile}"),
         };
         challenge(base, &resource, scopes, error)
     }
@@ -156,7 +156,7 @@ impl Service {
         }
         let error = if is_anonymous { "invalid_token" } else { "insufficient_scope" };
         let missing = [tool.scope()].into_iter().collect();
-        Some(self.challenge(profile.name(), missing, Some(error)))
+        Some(self.challenge("/mcp", profile.name(), missing, Some(error)))
     }
 
     pub fn sources(&self) -> &[Arc<dyn Source>] {

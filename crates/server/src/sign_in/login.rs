@@ -134,7 +134,6 @@ pub(crate) async fn finish(
     let mut response = match finished {
         Ok(user) => signed_in(&guard, accounts(&guard)?, &user, &back, &headers).await?,
         Err(error) => {
-            tracing::warn!(%error, "a sign-in at the provider failed");
             let why = Some(error.message());
             private(page::sign_in(&callers.page, StatusCode::UNAUTHORIZED, &back, why))
         }
@@ -220,10 +219,18 @@ pub(crate) async fn use_token(
 }
 
 /// Ends the session of this browser.
-pub(crate) async fn sign_out(State(guard): State<Arc<Guard>>, headers: HeaderMap) -> Result<Response, Refusal> {
+pub(crate) async fn sign_out(
+    State(guard): State<Arc<Guard>>,
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    headers: HeaderMap,
+) -> Result<Response, Refusal> {
     let cookie = &guard.callers().cookie;
     if let Some(secret) = cookie.read(&headers) {
         accounts(&guard)?.end_session(secret).await?;
+    }
+    if let Some(user) = caller.principal.user() {
+        record(&service, &caller, "sign out", user.as_str(), &Ok(()));
     }
     let mut response = StatusCode::NO_CONTENT.into_response();
     cookie.forget(&mut response);

@@ -11,10 +11,23 @@ use crate::service::Service;
 pub(crate) mod login;
 pub(crate) mod oauth;
 
-/// Records in the audit log how somebody's sign-in ended.
+const MAX_LOGGED_CHARS: usize = 64;
+
+/// Records in the audit log, and if it failed in the log, how somebody's sign-in ended.
 fn record<T>(service: &Service, caller: &Caller, action: &str, who: &str, ended: &Result<T>) {
+    record_about(service, caller, action, who, &[], ended);
+}
+
+/// The same, with what it was about: a program, and what it may do.
+fn record_about<T>(service: &Service, caller: &Caller, action: &str, who: &str, about: &[&str], ended: &Result<T>) {
+    let (peer, correlation_id) = (caller.peer, &*caller.correlation_id);
+    if let Err(error) = ended {
+        let who: String = who.chars().take(MAX_LOGGED_CHARS).collect();
+        let peer = peer.map(|peer| peer.to_string()).unwrap_or_default();
+        tracing::warn!(action, who, peer, correlation_id, %error, "a sign-in failed");
+    }
     if let Some(audit) = service.audit.get() {
         let outcome = ended.as_ref().err().map_or("ok", |error| error.kind().as_str());
-        audit.action(action, outcome, who, &service.call_context(caller));
+        audit.action(action, outcome, who, about, peer, correlation_id);
     }
 }

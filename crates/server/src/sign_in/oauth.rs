@@ -15,7 +15,7 @@ use tribune_core::{Principal, Scope, Scopes, UserId};
 use tribune_oauth::{Authorization, AuthorizeError, Issuer, Refused};
 
 use super::login::accounts;
-use super::record;
+use super::{record, record_about};
 use crate::identity::{Caller, Guard, Need, SignIn, need};
 use crate::request::{parse_form, read_limited};
 use crate::response::{self, Refusal, page, private, problem};
@@ -131,17 +131,38 @@ pub(crate) async fn register(
     Ok(answer(StatusCode::CREATED, issuer.register(body.as_bytes()).await))
 }
 
-pub(crate) async fn token(State(guard): State<Arc<Guard>>, request: Request<Body>) -> Result<Response, Refusal> {
+pub(crate) async fn token(
+    State(guard): State<Arc<Guard>>,
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
     let issuer = issuer(&guard)?;
     let client = basic_client(request.headers());
     let body = body(&guard, request).await?;
-    Ok(answer(StatusCode::OK, issuer.token(&body, client.as_deref()).await))
+    let given = issuer.token(&body, client.as_deref()).await;
+    let access = given.as_ref().ok().and_then(|given| given["access_token"].as_str());
+    if let Some(access) = access
+        && let Some((user, scopes, _)) = issuer.authenticate(access).await?
+    {
+        record_about(&service, &caller, "give a token", user.as_str(), &[&scopes.to_string()], &Ok(()));
+    }
+    Ok(answer(StatusCode::OK, given))
 }
 
-pub(crate) async fn revoke(State(guard): State<Arc<Guard>>, request: Request<Body>) -> Result<Response, Refusal> {
+pub(crate) async fn revoke(
+    State(guard): State<Arc<Guard>>,
+    State(service): State<Arc<Service>>,
+    Extension(caller): Extension<Caller>,
+    request: Request<Body>,
+) -> Result<Response, Refusal> {
     let issuer = issuer(&guard)?;
     let body = body(&guard, request).await?;
-    Ok(answer(StatusCode::OK, issuer.revoke(&body).await.map(|()| json!({}))))
+    let revoked = issuer.revoke(&body).await;
+    if let Ok(Some(user)) = &revoked {
+        record(&service, &caller, "revoke a token", user.as_str(), &Ok(()));
+    }
+    Ok(answer(StatusCode::OK, revoked.map(|_| json!({}))))
 }
 
 async fn body(guard: &Guard, request: Request<Body>) -> Result<String, Refusal> {
@@ -233,7 +254,8 @@ pub(crate) async fn decide(
     };
     let allows = sent.is_some_and(|sent| sent.decision == "allow");
     let action = if allows { "allow a program" } else { "deny a program" };
-    record(&service, &caller, action, user.as_str(), &Ok(()));
+    let scopes = asked.scopes.and(caller.scopes).to_string();
+    record_about(&service, &caller, action, user.as_str(), &[&asked.client.id, &scopes], &Ok(()));
     let back = match allows {
         true => issuer.allow(&asked, user, caller.scopes).await?,
         false => issuer.deny(&asked),

@@ -13,11 +13,13 @@ use serde_json::{Value, json};
 use tokio::sync::Barrier;
 use tower::ServiceExt;
 use tribune_core::{
-    CallContext, CallDisplay, Cited, Document, DocumentId, Hints, Hit, JsonObject, Query, Result, Source, SourceFacts,
-    SystemClock, Tool, ToolOutput, ToolSpec,
+    CallContext, CallDisplay, Cited, Clock, Document, DocumentId, Hints, Hit, JsonObject, Query, Result, Scopes,
+    Source, SourceFacts, SystemClock, Tool, ToolOutput, ToolSpec, UserId,
 };
 use tribune_page::{Board, View};
+use tribune_server::identity::{Accounts, SignIn, TokenUse, new_token};
 use tribune_server::{Service, Settings};
+use tribune_storage::{Backend, Store};
 
 use super::{modern, send};
 
@@ -258,4 +260,46 @@ async fn stalled_permalink_times_out() {
     let opened = tokio::time::timeout(Duration::from_secs(120), get(&router, "/data/ticker:1?at=x"));
     let status = opened.await.expect("an answer within the call timeout").status();
     assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE);
+}
+
+/// The clock of the runtime, which a test can pause.
+struct RuntimeClock;
+
+impl Clock for RuntimeClock {
+    fn now(&self) -> jiff::Timestamp {
+        SystemClock.now()
+    }
+
+    fn monotonic(&self) -> std::time::Instant {
+        tokio::time::Instant::now().into_std()
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn streams_end_with_their_token() {
+    const DAY: Duration = Duration::from_secs(24 * 3_600);
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("streams-{}", std::process::id()));
+    let store = Store::new(Backend::Sqlite(folder.join("tribune.db"))).expect("a store");
+    let mut service = service(&Arc::new(Ticker::default()), |settings| settings.max_sse = 1_000 * DAY);
+    let accounts = Accounts::new(&store, SignIn::None, None, Arc::new(RuntimeClock));
+    Arc::get_mut(&mut service).expect("nobody else has it").accounts = Some(Arc::new(accounts));
+    let usage = TokenUse { scopes: Scopes::USUAL, ..TokenUse::default() };
+    let made = new_token(UserId::new("ann").expect("a name"), usage, SystemClock.now()).expect("a token");
+    store.tokens().add(&made.token, made.sha256).await.expect("stored");
+    let router = router(&service);
+    let mut streams = Vec::new();
+    for path in ["/live", "/live/ticker:1", "/sse"] {
+        let request = Request::get(path).header("host", "localhost");
+        let request = request.header("authorization", format!("Bearer {}", made.shown));
+        let opened = router.clone().oneshot(request.body(Body::empty()).expect("a request")).await.expect("an answer");
+        assert_eq!(opened.status(), StatusCode::OK, "{path}");
+        streams.push(opened.into_body());
+    }
+    store.tokens().revoke(&made.token.id, SystemClock.now()).await.expect("revoked");
+    for stream in streams {
+        let ended = tokio::time::timeout(DAY, axum::body::to_bytes(stream, usize::MAX)).await;
+        ended.expect("it ends").expect("in good order");
+    }
+    store.close().await;
+    std::fs::remove_dir_all(folder).expect("removed");
 }

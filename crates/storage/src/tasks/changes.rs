@@ -48,6 +48,32 @@ pub(super) fn add(owner: &UserId, task: &Task) -> Result<Statement> {
     Ok(Statement::composed(sql, columns_of(owner, task)?))
 }
 
+/// Counts the owner's tasks in the same transaction.
+pub(super) struct Add {
+    pub(super) owner: UserId,
+    pub(super) task: Task,
+    pub(super) most: u64,
+}
+
+#[async_trait]
+impl Write for Add {
+    type Output = ();
+    const SINGLE: bool = false;
+
+    async fn run(&self, connection: &mut Connection<'_>) -> Result<(), Failure> {
+        let count = Statement::new("SELECT COUNT(*) AS stored FROM tasks WHERE owner = $1").bind(&self.owner);
+        let row = connection.fetch_one(count).await?;
+        let stored: i64 = row.map(|row| row.get("stored")).transpose()?.unwrap_or(0);
+        if u64::try_from(stored).is_ok_and(|stored| stored >= self.most) {
+            return Err(Failure::from(Error::rate_limited(format!(
+                "you have {stored} tasks, and a user may have {} (limits.tasks_per_user): delete some first",
+                self.most
+            ))));
+        }
+        connection.fetch(add(&self.owner, &self.task)?).await.map(drop)
+    }
+}
+
 /// `previous` of `None` leaves the previous version as it is.
 fn replace(owner: &UserId, task: &Task, previous: Option<&Version>) -> Result<Statement> {
     let sql = "UPDATE tasks SET title = $3, description = $4, priority = $5, category = $6, tags = $7, due_date = $8, \

@@ -129,9 +129,17 @@ impl From<Priority> for Value {
 #[derive(Clone)]
 pub struct Tasks {
     pub(crate) database: Arc<Database>,
+    /// The most tasks of one owner; 0 limits nothing.
+    pub(crate) most: u64,
 }
 
 impl Tasks {
+    /// With at most so many tasks for each owner.
+    #[must_use]
+    pub fn at_most(self, most: u64) -> Self {
+        Self { most, ..self }
+    }
+
     /// Returns the task that the statement returns.
     async fn write(&self, statement: Statement) -> Result<Option<Task>> {
         let row = self.database.write(statement).await?;
@@ -139,7 +147,11 @@ impl Tasks {
     }
 
     pub async fn add(&self, owner: &UserId, task: &Task) -> Result<()> {
-        self.database.write(changes::add(owner, task)?).await.map(drop)
+        if self.most == 0 {
+            return self.database.write(changes::add(owner, task)?).await.map(drop);
+        }
+        let (owner, task, most) = (owner.clone(), task.clone(), self.most);
+        self.database.write(changes::Add { owner, task, most }).await
     }
 
     pub async fn get(&self, owner: &UserId, id: Uuid) -> Result<Option<Task>> {

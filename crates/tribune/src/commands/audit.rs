@@ -18,7 +18,7 @@ use crate::cli::{Audit, Common};
 pub fn run(common: &Common, args: &Audit) -> anyhow::Result<ExitCode> {
     let since = args.since.as_deref().map(|text| since(text, Timestamp::now())).transpose()?;
     let filter = AuditFilter { since, who: args.user.clone() };
-    with_store(common, "audit logs", async |store| {
+    with_store(common, "audit logs", async |store, _| {
         let entries = store.audit().list(&filter, args.limit.into()).await?;
         if args.json {
             let lines: Vec<String> = entries.iter().map(line).collect();

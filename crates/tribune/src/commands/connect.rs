@@ -16,8 +16,7 @@ pub fn run(common: &Common, host: Host) -> anyhow::Result<ExitCode> {
     let remote = Token::remote(&settings);
     // The demo's data folder ends with its process.
     let local = if config.demo.is_some() { None } else { local_proof(&config.data_dir, base)? };
-    let local = local.as_ref().filter(|_| config.tasks || settings.auth_required);
-    let local = local.map_or(remote, |local| Token::Local(local.secret()));
+    let local = local.as_ref().map_or(remote, |local| Token::Local(local.secret()));
     let mut text = match host {
         Host::Chatgpt => guide(connect::Host::ChatGpt, base, remote),
         Host::Claude => format!(

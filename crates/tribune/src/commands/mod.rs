@@ -24,7 +24,8 @@ use std::process::ExitCode;
 use anyhow::bail;
 use jiff::Timestamp;
 use serde_json::Value;
-use tribune_storage::Store;
+use tribune_core::UserId;
+use tribune_storage::{AuditEntry, Store};
 
 use crate::cli::{Cli, Command, Common};
 use crate::config::Config;
@@ -81,7 +82,7 @@ pub fn chain(error: &anyhow::Error) -> String {
 fn with_store(
     common: &Common,
     what: &str,
-    work: impl AsyncFnOnce(&Store) -> anyhow::Result<()>,
+    work: impl AsyncFnOnce(&Store, &Config) -> anyhow::Result<()>,
 ) -> anyhow::Result<ExitCode> {
     let _logs = logging::start(&ask::quiet(common))?;
     let config = config(common)?;
@@ -93,10 +94,31 @@ fn with_store(
     let store = compose::store(&config)?;
     runtime()?.block_on(async {
         store.ready().await?;
-        work(&store).await?;
+        work(&store, &config).await?;
         store.close().await;
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// Records in the audit log what the operator changed, and for whom.
+async fn record(store: &Store, config: &Config, action: &str, about: &[&str]) -> anyhow::Result<()> {
+    if config.audit.is_none() {
+        return Ok(());
+    }
+    #[expect(clippy::disallowed_methods, reason = "a command runs in real time")]
+    let at = Timestamp::now();
+    let entry = AuditEntry {
+        at,
+        who: UserId::local().to_string(),
+        peer: None,
+        action: action.to_owned(),
+        outcome: "ok".to_owned(),
+        ids: about.iter().map(|id| (*id).to_owned()).collect(),
+        query: None,
+        correlation_id: "-".to_owned(),
+    };
+    // Servers delete old entries.
+    Ok(store.audit().append(vec![entry], Timestamp::MIN).await?)
 }
 
 /// Writes to standard output. A reader that stops reading (`| head`) is not an error.

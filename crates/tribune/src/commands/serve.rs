@@ -143,9 +143,9 @@ fn welcome(config: &Config, service: &Service) -> String {
         format!("  older clients     {base}/sse"),
     ]);
     lines.extend(config.ops_listen.map(|address| format!("  for operators     http://{address}/metrics")));
-    if let Some(local) = service.settings.local.as_ref().filter(|_| config.tasks) {
+    if let Some(local) = &service.settings.local {
         lines.push(format!("  sign in as you    {}", local.link(base)));
-        lines.push("                    (for tasks and the chat; valid until Tribune stops)".to_owned());
+        lines.push("                    (for what is yours alone; valid until Tribune stops)".to_owned());
     }
     if config.tasks {
         let chat = match &service.chat {

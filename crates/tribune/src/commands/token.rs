@@ -11,21 +11,28 @@ use tribune_core::{Scopes, UserId};
 use tribune_server::identity::{TokenUse, new_token};
 use tribune_storage::{Token as KeptToken, Tokens};
 
-use super::{minute, print, table, with_store};
+use super::{minute, print, record, table, with_store};
 use crate::cli::{Common, TokenCreate, TokenVerb};
 
 pub fn run(common: &Common, verb: &TokenVerb) -> anyhow::Result<ExitCode> {
-    with_store(common, "tokens", async |store| {
+    with_store(common, "tokens", async |store, config| {
         let tokens = store.tokens();
         match verb {
-            TokenVerb::Create(args) => create(&tokens, args).await,
+            TokenVerb::Create(args) => {
+                let id = create(&tokens, args).await?;
+                record(store, config, "create a token", &[&id, &args.user]).await
+            }
             TokenVerb::List { json } => list(&tokens, *json).await,
-            TokenVerb::Revoke { id, json } => revoke(&tokens, id.trim(), *json).await,
+            TokenVerb::Revoke { id, json } => {
+                revoke(&tokens, id.trim(), *json).await?;
+                record(store, config, "revoke a token", &[id.trim()]).await
+            }
         }
     })
 }
 
-async fn create(tokens: &Tokens, args: &TokenCreate) -> anyhow::Result<()> {
+/// Returns the id of the new token.
+async fn create(tokens: &Tokens, args: &TokenCreate) -> anyhow::Result<String> {
     const MAX_LABEL: usize = 100;
     let user = UserId::new(args.user.trim())?;
     let label = args.label.as_deref().map(str::trim).filter(|label| !label.is_empty());
@@ -52,7 +59,8 @@ async fn create(tokens: &Tokens, args: &TokenCreate) -> anyhow::Result<()> {
     if args.json {
         let mut shown = view(&made.token);
         shown["token"] = json!(made.shown);
-        return print(&shown.to_string());
+        print(&shown.to_string())?;
+        return Ok(made.token.id);
     }
     // To be piped into a file or a variable: the token alone is standard output.
     eprintln!(
@@ -60,7 +68,8 @@ async fn create(tokens: &Tokens, args: &TokenCreate) -> anyhow::Result<()> {
         made.token.user
     );
     eprintln!("To revoke it: tribune token revoke {}", made.token.id);
-    print(&made.shown)
+    print(&made.shown)?;
+    Ok(made.token.id)
 }
 
 async fn list(tokens: &Tokens, as_json: bool) -> anyhow::Result<()> {

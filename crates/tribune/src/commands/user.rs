@@ -13,23 +13,38 @@ use tribune_core::UserId;
 use tribune_oauth::hash_password;
 use tribune_storage::{Grant, Grants, User, Users};
 
-use super::{minute, print, table, with_store};
+use super::{minute, print, record, table, with_store};
 use crate::cli::{Common, UserAdd, UserVerb};
 
 const MIN_PASSWORD_CHARS: usize = 8;
 const MAX_PASSWORD_BYTES: u64 = 4_096;
 
 pub fn run(common: &Common, verb: &UserVerb) -> anyhow::Result<ExitCode> {
-    with_store(common, "users", async |store| {
+    with_store(common, "users", async |store, config| {
         let users = store.users();
         match verb {
-            UserVerb::Add(args) => add(&users, args).await,
+            UserVerb::Add(args) => {
+                add(&users, args).await?;
+                record(store, config, "add a user", &[&args.name]).await
+            }
             UserVerb::List { json } => list(&users, *json).await,
-            UserVerb::Remove { name } => remove(&users, name).await,
-            UserVerb::Password { name, password_file } => change_password(&users, name, password_file.as_deref()).await,
-            UserVerb::Group { name, add, remove } => change_groups(&users, name, add, remove).await,
+            UserVerb::Remove { name } => {
+                remove(&users, name).await?;
+                record(store, config, "remove a user", &[name]).await
+            }
+            UserVerb::Password { name, password_file } => {
+                change_password(&users, name, password_file.as_deref()).await?;
+                record(store, config, "change a password", &[name]).await
+            }
+            UserVerb::Group { name, add, remove } => {
+                change_groups(&users, name, add, remove).await?;
+                record(store, config, "change groups", &[name]).await
+            }
             UserVerb::Grants { name, json } => list_grants(&store.grants(), name, *json).await,
-            UserVerb::Revoke { name, id } => revoke(&store.grants(), name, id.trim()).await,
+            UserVerb::Revoke { name, id } => {
+                revoke(&store.grants(), name, id.trim()).await?;
+                record(store, config, "end a grant", &[name, id.trim()]).await
+            }
         }
     })
 }

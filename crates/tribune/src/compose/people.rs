@@ -42,7 +42,8 @@ impl People {
             // Its address may hold a password.
             Backend::Postgres(_) => "PostgreSQL".to_owned(),
         };
-        Arc::new(TasksSource::new(self.store.tasks(), origin, links, Arc::new(SystemClock)))
+        let tasks = self.store.tasks().at_most(config.limits.tasks_per_user);
+        Arc::new(TasksSource::new(tasks, origin, links, Arc::new(SystemClock)))
     }
 
     /// Adds users and the agent to a service.

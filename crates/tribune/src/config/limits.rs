@@ -22,6 +22,7 @@ pub struct Limits {
     pub changes_per_hour: u32,
     pub chat_tokens_per_day: u32,
     pub failed_sign_ins_per_minute: u32,
+    pub tasks_per_user: u64,
     pub streams_per_caller: usize,
     pub trusted_proxies: Vec<String>,
 }
@@ -41,6 +42,7 @@ impl Default for Limits {
             changes_per_hour: defaults.changes_per_hour,
             chat_tokens_per_day: defaults.chat_tokens_per_day,
             failed_sign_ins_per_minute: defaults.failed_sign_ins_per_minute,
+            tasks_per_user: defaults.tasks_per_user,
             streams_per_caller: defaults.streams_per_caller,
             trusted_proxies: Vec::new(),
         }
@@ -72,6 +74,7 @@ impl Limits {
             changes_per_hour: self.changes_per_hour,
             chat_tokens_per_day: self.chat_tokens_per_day,
             failed_sign_ins_per_minute: self.failed_sign_ins_per_minute,
+            tasks_per_user: self.tasks_per_user,
             streams_per_caller: self.streams_per_caller,
             trusted_proxies,
         })

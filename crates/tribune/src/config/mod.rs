@@ -24,9 +24,10 @@ use std::time::Duration;
 use anyhow::{Context, anyhow, bail};
 use tribune_config::Secret;
 use tribune_corpus::EmbedderChoice;
-use tribune_limits::LimitSettings;
+use tribune_limits::{LimitSettings, Proxies};
 use tribune_market_resolve::id::MarketId;
 use tribune_server::audit::AuditSettings;
+use tribune_server::connect::Reach;
 use tribune_server::{ProfileSpec, Settings};
 use tribune_storage::Backend;
 
@@ -149,7 +150,17 @@ impl Config {
             market.check()?;
             market.trading.check(market.rest_url.as_deref(), dir)?;
         }
+        let limits = file.limits.settings()?;
         let mut warnings = exposed;
+        let is_public = |url: &&String| Reach::of(url) != Reach::ThisMachine;
+        if let Some(url) = server.public_url.as_ref().filter(is_public)
+            && listen.ip().is_loopback()
+            && limits.trusted_proxies == Proxies::default()
+        {
+            warnings.push(format!(
+                "{url} leads to a proxy on this machine that limits.trusted_proxies does not name, so all callers behind it count as one: set trusted_proxies = [\"127.0.0.1\"] in [limits]"
+            ));
+        }
         if file.cache.is_some() && market.is_none() {
             warnings.push("[cache] has no effect without [market]: it keeps market reports".to_owned());
         }
@@ -195,7 +206,7 @@ impl Config {
             agent: file.agent,
             auth: file.auth,
             audit: file.audit.settings(dir)?,
-            limits: file.limits.settings()?,
+            limits,
             server,
             warnings,
         })

@@ -110,6 +110,21 @@ fn a_cache_without_a_market_is_told_to_be_idle() {
 }
 
 #[test]
+fn a_proxy_without_a_name_is_told() {
+    let server = "[server]\npublic_url = \"https://tribune.example.org\"\n";
+    let warned = |text: &str| parse(text).expect("config").warnings.join("\n");
+    assert!(warned(server).contains("trusted_proxies = [\"127.0.0.1\"]"), "{}", warned(server));
+    for text in [
+        "",
+        "[server]\npublic_url = \"http://localhost:8080\"\n",
+        &format!("{server}listen = \"0.0.0.0:80\"\n"),
+        &format!("{server}[limits]\ntrusted_proxies = [\"127.0.0.1\"]\n"),
+    ] {
+        assert_eq!(warned(text), "", "{text}");
+    }
+}
+
+#[test]
 fn a_process_without_a_feed_needs_a_shared_cache() {
     let told = fault("[market]\nfeed = false");
     assert!(told.contains("redis://127.0.0.1:6379"), "{told}");

@@ -153,6 +153,17 @@ fn token_named_local_is_not_the_local_user() {
 }
 
 #[test]
+fn local_user_reads_restricted_documents_without_store() {
+    let server = TestServer::builder()
+        .documents(&[("open.md", "Beans"), ("own.md", "---\nreaders: [\"user:ann\"]\n---\nTurnips")])
+        .start();
+    assert_eq!(Person::stranger(&server).get("/data/docs:own.md").status, 404);
+    let cookie = server.local_cookie();
+    assert_eq!(Person::with(&server, &[("cookie", &cookie)]).get("/data/docs:own.md").status, 200);
+    assert!(tribune(&server, &["connect", "cursor"]).0.contains(&server.local_header().1));
+}
+
+#[test]
 fn public_url_makes_callers_anonymous() {
     let server = TestServer::builder()
         .documents(&sample())

@@ -6,6 +6,7 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
+use crate::people::Person;
 use crate::protocol::initialize;
 use crate::support::{TestServer, exit_code, free_port, sample, signal, wait_for};
 
@@ -21,9 +22,23 @@ fn readiness_reports_reasons() {
     let ready = server.readiness();
     assert_eq!(ready.status, 503);
     assert_eq!(ready.json()["sources"][1]["status"], "unready");
-    let answer = server.call("search", json!({"query": "anything"}));
-    let reason = answer["missing"][0]["reason"].as_str().expect("a reason");
-    assert!(reason.contains("does not exist"), "{reason}");
+    let (stranger, me) = (Person::stranger(&server), Person::local(&server));
+    for (person, is_told) in [(&stranger, false), (&me, true)] {
+        let found = person.call("search", &json!({"query": "anything"})).to_string();
+        let broken = person.try_call("fetch", &json!({"id": "gone:a.md"})).expect_err("unavailable");
+        let page = person.get("/data/gone:a.md");
+        assert_eq!(page.status, 503);
+        for said in [found, broken, page.body, person.get("/").body, person.get("/live?once=1").body] {
+            assert_eq!(said.contains("no-such-folder does not exist"), is_told, "{said}");
+            assert!(said.contains("gone"), "{said}");
+        }
+        // What another source would have is definitely not there; a bare key may be in the one that cannot answer.
+        let absent = person.get("/data/docs:never.md");
+        assert_eq!((absent.status, absent.body.contains("gone")), (404, false), "{}", absent.body);
+        let absent = person.get("/data/never.md");
+        assert_eq!((absent.status, absent.body.contains("`gone` cannot answer")), (404, true), "{}", absent.body);
+        assert!(!absent.body.contains("no-such-folder"), "{}", absent.body);
+    }
 }
 
 #[test]

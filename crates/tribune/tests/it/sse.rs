@@ -5,6 +5,7 @@ use std::net::TcpStream;
 
 use serde_json::json;
 
+use crate::people::tribune;
 use crate::protocol::{JSON, rpc};
 use crate::support::{PATIENCE, TestServer, sample};
 
@@ -46,17 +47,37 @@ fn read_until(stream: &mut TcpStream, part: &str) -> String {
     seen
 }
 
+/// Opens a stream; returns it and the path for messages.
+pub fn open(server: &TestServer, path: &str, authorization: &str) -> (TcpStream, String) {
+    let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
+    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
+    let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{authorization}accept: text/event-stream\r\n\r\n");
+    stream.write_all(head.as_bytes()).expect("sent");
+    let opened = read_until(&mut stream, "\n\n");
+    let session = opened.split("sessionId=").nth(1).and_then(|rest| rest.split_whitespace().next());
+    let path = format!("/sse/messages?sessionId={}", session.expect("a session"));
+    (stream, path)
+}
+
+#[test]
+fn token_for_one_profile_reads_no_other_stream() {
+    let server = TestServer::builder().documents(&sample()).tables("[store]").start();
+    let create = |more: &[&str]| tribune(&server, &[&["token", "create", "--user", "ann"], more].concat()).0;
+    let (all, research) = (create(&[]), create(&["--profile", "research"]));
+    let bearer = |token: &str| format!("Bearer {}", token.trim());
+    let (_default, to_default) = open(&server, "/sse", &format!("authorization: {}\r\n", bearer(&all)));
+    let (_research, to_research) = open(&server, "/sse/research", &format!("authorization: {}\r\n", bearer(&all)));
+    let send = |path: &str, token: &str| {
+        server.post(path, &[JSON, ("authorization", &bearer(token))], &rpc("ping", json!({}))).status
+    };
+    assert_eq!((send(&to_default, &research), send(&to_default, &all)), (404, 202));
+    assert_eq!(send(&to_research, &research), 202);
+}
+
 #[test]
 fn sse_serves_profiles() {
     let server = TestServer::start();
-    let mut stream = TcpStream::connect(("127.0.0.1", server.port)).expect("connected");
-    stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
-    stream
-        .write_all(b"GET /sse/research HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\n\r\n")
-        .expect("sent");
-    let opened = read_until(&mut stream, "sessionId=");
-    let session = opened.split("sessionId=").nth(1).and_then(|rest| rest.split_whitespace().next());
-    let path = format!("/sse/messages?sessionId={}", session.expect("a session"));
+    let (mut stream, path) = open(&server, "/sse/research", "");
     let hello = json!({
         "protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "it", "version": "1"},
     });

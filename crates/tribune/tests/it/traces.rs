@@ -6,8 +6,9 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use crate::people::tribune;
-use crate::support::{Builder, TestServer, sample};
+use crate::oauth::add_user;
+use crate::people::{Person, tribune};
+use crate::support::{Builder, TestServer, sample, wait_for};
 
 /// In the name of a file, a client, a user and a page.
 const HOSTILE: &str = "x\r\nINJECTED \u{1b}[31mred\u{9b}0m\u{202e}";
@@ -86,4 +87,35 @@ fn lines_of_json_hold_no_controls() {
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).expect(line)).collect();
     let tells = |part: &str| lines.iter().any(|line| line.to_string().contains(part));
     assert!(tells("INJECTED") && lines.iter().any(|line| line["origin"] == "https://evil\u{9b}31m.example"), "{log}");
+}
+
+#[test]
+fn changes_of_access_leave_a_trace() {
+    let server = TestServer::builder().documents(&sample()).tables("[store]\n[auth]\nissuer = \"builtin\"").start();
+    add_user(&server, "ann", &[]);
+    for guess in 0..3 {
+        assert_eq!(Person::with_token(&server, &format!("tribune_{guess}")).get("/").status, 401);
+    }
+    assert_eq!(server.post_once("/login", &[FORM], "username=ann&password=wrong").status, 401);
+    let log = server.wait_for_log("a sign-in failed");
+    let failed = log.lines().find(|line| line.contains("a sign-in failed")).expect("a line");
+    assert!(failed.contains("ann") && failed.contains("127.0.0.1"), "{failed}");
+    assert_eq!(log.matches("a wrong token was refused").count(), 1, "{log}");
+    let made = tribune(&server, &["token", "create", "--user", "ann", "--json"]).0;
+    let made: Value = serde_json::from_str(&made).expect("JSON");
+    let id = made["id"].as_str().expect("an id");
+    tribune(&server, &["token", "revoke", id]);
+    let entries = || -> Vec<Value> {
+        let listed = tribune(&server, &["audit", "--json"]).0;
+        listed.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
+    };
+    let about = |action: &str| -> Vec<Value> {
+        let entries = entries().into_iter().filter(|entry| entry["action"] == action);
+        entries.map(|entry| entry["ids"].clone()).collect()
+    };
+    wait_for("the failed sign-in", || !about("sign in").is_empty());
+    assert_eq!(about("use a token").len(), 1, "one a minute");
+    assert_eq!(about("add a user"), [json!(["ann"])]);
+    assert_eq!(about("create a token"), [json!([id, "ann"])]);
+    assert_eq!(about("revoke a token"), [json!([id])]);
 }

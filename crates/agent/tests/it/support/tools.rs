@@ -136,6 +136,15 @@ impl Toolbox for Tasks {
         ]))
     }
 
+    fn prepared(&self, _tool: &str, mut arguments: JsonObject) -> JsonObject {
+        for value in arguments.values_mut() {
+            if let Value::String(text) = value {
+                *text = text.trim().to_owned();
+            }
+        }
+        arguments
+    }
+
     async fn question(&self, tool: &str, arguments: JsonObject, _cx: &CallContext) -> Result<Option<String>> {
         if tool != "delete_task" {
             return Ok(None);

@@ -12,12 +12,13 @@ use axum::Extension;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::response::Response;
-use futures::{StreamExt, stream};
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, stream};
 use http::{StatusCode, Uri};
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio_util::sync::CancellationToken;
-use tribune_core::{CallContext, Document, DocumentId, Error, ErrorKind, Links, Principal, Result, Source};
+use tribune_core::{CallContext, Document, DocumentId, Error, ErrorKind, Links, Principal, Result, Scope, Source};
 use tribune_page::View;
 
 use super::sources;
@@ -94,6 +95,7 @@ impl Live {
             states,
             seen: Frame::default(),
             keep_alive: service.settings.keep_alive,
+            signed_out: caller.clone().has_ended(service.accounts.clone()).boxed(),
             stopping: service.stopping.clone(),
             until: tokio::time::Instant::now() + service.settings.max_sse,
             _slot: slot,
@@ -185,6 +187,7 @@ struct Subscription {
     states: watch::Receiver<FeedState>,
     seen: Frame,
     keep_alive: Duration,
+    signed_out: BoxFuture<'static, ()>,
     stopping: CancellationToken,
     /// Browsers reconnect by themselves.
     until: tokio::time::Instant,
@@ -205,6 +208,7 @@ impl Subscription {
             }
             tokio::select! {
                 () = self.stopping.cancelled() => return None,
+                () = &mut self.signed_out => return None,
                 () = tokio::time::sleep_until(self.until) => return None,
                 changed = self.states.changed() => changed.ok()?,
                 () = tokio::time::sleep(self.keep_alive) => return Some(Bytes::from_static(b": keep-alive\n\n")),
@@ -221,7 +225,9 @@ pub(crate) async fn overview(
     uri: Uri,
 ) -> Result<Response, Refusal> {
     let shown = sources::shown(&service, &caller);
-    let watched = Watched::Sources { name: format!("sources {}", shown.join(" ")), shown };
+    let is_operator = caller.scopes.contains(Scope::Admin);
+    let name = format!("sources {is_operator} {}", shown.join(" "));
+    let watched = Watched::Sources { name, shown, is_operator };
     live.stream(&service, watched, &caller, &uri).await
 }
 
@@ -247,7 +253,7 @@ pub(crate) async fn document(
 /// What a feed checks.
 enum Watched {
     /// The sources that a caller is shown.
-    Sources { name: String, shown: Vec<String> },
+    Sources { name: String, shown: Vec<String>, is_operator: bool },
     Document {
         id: DocumentId,
         /// Fetched once: what changes comes from its view.
@@ -266,7 +272,9 @@ impl Watched {
 
     async fn frame(&mut self, service: &Service) -> Result<Frame> {
         let (id, fetched) = match self {
-            Self::Sources { shown, .. } => return Ok(Frame::new(vec![sources::region(service, shown)])),
+            Self::Sources { shown, is_operator, .. } => {
+                return Ok(Frame::new(vec![sources::region(service, shown, *is_operator)]));
+            }
             Self::Document { id, fetched } => (id, fetched),
         };
         let deadline = service.clock.monotonic() + service.settings.source_timeout;

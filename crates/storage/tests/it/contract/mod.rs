@@ -34,6 +34,7 @@ promises! {
         audit_keeps_odd_text;
     tasks:
         task_round_trips,
+        owner_has_at_most_so_many_tasks,
         times_are_truncated_to_microseconds,
         other_owners_do_not_exist,
         duplicate_id_is_refused,

@@ -20,6 +20,19 @@ fn full(title: &str) -> Task {
     }
 }
 
+pub async fn owner_has_at_most_so_many_tasks(store: &Store) {
+    let (tasks, ann, ben) = (store.tasks().at_most(2), user("ann"), user("ben"));
+    let first = task("first");
+    for task in [&first, &task("second")] {
+        tasks.add(&ann, task).await.expect("kept");
+    }
+    let refused = tasks.add(&ann, &task("third")).await.expect_err("a refusal");
+    assert!(refused.message().contains("you have 2 tasks") && refused.message().contains("delete"), "{refused}");
+    tasks.add(&ben, &task("another")).await.expect("each user has a count of their own");
+    tasks.delete(&ann, first.id).await.expect("deleted");
+    tasks.add(&ann, &task("third")).await.expect("kept");
+}
+
 pub async fn task_round_trips(store: &Store) {
     let (tasks, ann) = (store.tasks(), user("ann"));
     let odd = Task {

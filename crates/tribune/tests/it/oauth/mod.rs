@@ -14,7 +14,7 @@ use std::thread;
 use serde_json::{Value, json};
 
 use crate::people::{Person, tribune};
-use crate::support::{Answer, TestServer, binary, sample};
+use crate::support::{Answer, TestServer, binary, sample, wait_for};
 
 /// From RFC 7636, appendix B.
 const VERIFIER: &str = "dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk";
@@ -178,6 +178,15 @@ fn program_gets_the_access_that_is_allowed() {
     ann.add("Mow the lawn");
     assert_eq!(ann.titles(), ["Mow the lawn"]);
     assert_eq!(ann.get("/conversations").status, 403, "the chat was not asked for");
+    let revoked = encoded(&[("token", tokens["refresh_token"].as_str().expect("a token"))]);
+    assert_eq!(server.post("/oauth/revoke", &[FORM], &revoked).status, 200);
+    assert_eq!(server.delete("/session", &[("cookie", &host.cookie)]).status, 204);
+    let audit = || tribune(&server, &["audit", "--json", "--user", "ann"]).0;
+    wait_for("the sign-out in the audit log", || audit().contains("\"sign out\""));
+    let allowed = format!("\"ids\":[\"{}\",\"read tasks\"]", host.id);
+    let has = |action: &str, about: &str| audit().lines().any(|line| line.contains(action) && line.contains(about));
+    assert!(has("\"allow a program\"", &allowed) && has("\"give a token\"", "\"ids\":[\"read tasks\"]"), "{}", audit());
+    assert!(has("\"revoke a token\"", "\"ids\":[]"), "{}", audit());
 }
 
 #[test]

@@ -13,6 +13,10 @@ pub enum Need {
     Nothing,
     /// Nothing: for signing in.
     Open,
+    /// Nothing, but it shows data, which is not for a token that opens one profile.
+    Home,
+    /// The same with a query: it searches.
+    Search,
     /// Proof of its own, which nobody has here: a link, a sign-in that has begun, the name of a program.
     Own,
     /// Somebody, where strangers are refused; each tool says what it needs.
@@ -35,7 +39,7 @@ pub const PATHS: &[(&str, &[&str], Need, Shows)] = &[
     ("/sse/{profile}", &["GET"], Need::Mcp, Shows::Common),
     ("/sse/messages", &["POST"], Need::Mcp, Shows::Common),
     ("/sse/messages/", &["POST"], Need::Mcp, Shows::Common),
-    ("/", &["GET"], Need::Open, Shows::Both),
+    ("/", &["GET"], Need::Home, Shows::Both),
     ("/data/{*id}", &["GET"], Need::Read, Shows::Both),
     ("/live", &["GET"], Need::Read, Shows::Documents),
     ("/live/{*id}", &["GET"], Need::Read, Shows::Common),
@@ -74,8 +78,12 @@ pub const PATHS: &[(&str, &[&str], Need, Shows)] = &[
 ];
 
 /// Paths that are no routes of their own.
-const MORE: &[(&str, &str, Need)] =
-    &[("POST", "/mcp/admin", Need::Admin), ("GET", "/nowhere", Need::Read), ("GET", "/mcp-not", Need::Read)];
+const MORE: &[(&str, &str, Need)] = &[
+    ("POST", "/mcp/admin", Need::Admin),
+    ("GET", "/?q=beans", Need::Search),
+    ("GET", "/nowhere", Need::Read),
+    ("GET", "/mcp-not", Need::Read),
+];
 
 /// A server as somebody runs it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,6 +124,10 @@ impl Kind {
         let is_research = path.ends_with("/research");
         match need {
             Need::Open => Outcome::Allowed,
+            Need::Home if caller == Proof::OneProfile => Outcome::OtherProfile,
+            Need::Home => Outcome::Allowed,
+            Need::Search if caller == Proof::Nothing => Outcome::Allowed,
+            Need::Search => scoped("read", caller),
             Need::Admin if caller == Proof::Administrator || caller.has("admin") && caller != Proof::Local => {
                 Outcome::Allowed
             }

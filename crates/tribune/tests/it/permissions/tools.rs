@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::hidden::Shows;
 use super::{ADMIN_TOKEN, ELSEWHERE, Outcome, Proof, Secrets, Site};
 use crate::exchange::Simulator;
+use crate::sse::open;
 use crate::support::{TestServer, sample, text};
 
 /// Every tool of every source, by the scope that it needs and what it shows. An account at the exchange is the server's.
@@ -75,6 +76,21 @@ fn everything(simulator: &Simulator) -> Site {
     Site::new(server, secrets, &callers)
 }
 
+/// A message is refused like a request, and not only on the stream.
+fn check_sse(site: &Site, usual: &BTreeSet<String>, wrong: &mut Vec<String>) {
+    for caller in site.callers().filter(|caller| matches!(caller, Proof::Scopes(_))) {
+        let (name, token) = site.header(caller).expect("a token");
+        let (_stream, path) = open(&site.server, "/sse/full", &format!("{name}: {token}\r\n"));
+        for (scope, _, tools) in TOOLS.iter().filter(|(scope, ..)| !caller.has(scope)) {
+            for tool in tools.iter().filter(|tool| usual.contains(**tool)) {
+                let refused = site.rpc(caller, &path, "tools/call", json!({"name": tool, "arguments": {}}));
+                let checked = Outcome::Lacks(scope).check(refused.status().as_u16(), refused.headers());
+                wrong.extend(checked.err().map(|why| format!("{tool} over SSE as {caller:?}: {why}")));
+            }
+        }
+    }
+}
+
 fn tools_at(site: &Site, path: &str) -> BTreeSet<String> {
     let mut listed = site.rpc(Proof::Administrator, path, "tools/list", json!({}));
     let listed: Value = serde_json::from_str(&listed.body_mut().read_to_string().expect("a body")).expect("JSON");
@@ -119,6 +135,7 @@ fn every_tool() {
     assert_eq!(usual.union(&all).cloned().collect::<BTreeSet<_>>(), expected, "say in TOOLS what each tool needs");
 
     let mut wrong = Vec::new();
+    check_sse(&site, &usual, &mut wrong);
     for (scope, tool) in TOOLS.iter().flat_map(|(scope, _, tools)| tools.iter().map(move |tool| (*scope, *tool))) {
         let is_admin = !usual.contains(tool);
         assert_eq!(is_admin, matches!(scope, "trade" | "admin"), "{tool} is in the wrong profile");
