@@ -161,17 +161,20 @@ fn split(token: &str) -> Option<(Header, &[u8], Vec<u8>, Claims)> {
     Some((header, signed.as_bytes(), decode(signature)?, claims))
 }
 
-/// The subject as a user name; a digest if it is no valid name, or a reserved one.
+/// The subject as a user name; a digest if it is no valid name, a reserved one, or one that looks like the digest of another
+/// subject.
 fn user(claims: &Claims) -> UserId {
     match UserId::new(&claims.sub) {
-        Ok(user) if !user.is_reserved() => user,
+        Ok(user) if !user.is_reserved() && !user.as_str().starts_with(DIGEST_PREFIX) => user,
         _ => digest_name(&claims.sub),
     }
 }
+
+const DIGEST_PREFIX: &str = "user-";
 
 /// A user name for a subject that is no valid name.
 pub(crate) fn digest_name(subject: &str) -> UserId {
     let digest = HEXLOWER.encode(&sha256(subject)[..12]);
     // Letters and digits always fit.
-    UserId::new(&format!("user-{digest}")).unwrap_or_else(|_| UserId::local())
+    UserId::new(&format!("{DIGEST_PREFIX}{digest}")).unwrap_or_else(|_| UserId::local())
 }

@@ -18,6 +18,8 @@ use crate::redirect::is_loopback;
 const KEPT: Duration = Duration::from_secs(3_600);
 /// An unknown key id causes at most one fetch in this time.
 const PAUSE: Duration = Duration::from_secs(60);
+/// How long a token with a known key waits for newer keys.
+const PATIENCE: Duration = Duration::from_secs(2);
 const MAX_KEYS: usize = 100;
 
 /// Addresses of an issuer, from its metadata.
@@ -111,7 +113,12 @@ impl Keys {
                 return Ok(keys);
             }
         }
-        let asked = self.ask(|known| is_fresh(known) && !fitting(known).is_empty()).await;
+        let ask = self.ask(|known| is_fresh(known) && !fitting(known).is_empty());
+        // An issuer that hangs must not hold up everybody once a minute.
+        let asked = match self.known().is_some_and(|known| !fitting(&known).is_empty()) {
+            true => tokio::time::timeout(PATIENCE, ask).await.unwrap_or(Ok(())),
+            false => ask.await,
+        };
         match (self.known(), asked) {
             (Some(known), _) => Ok(fitting(&known)),
             (None, Err(error)) => Err(error),

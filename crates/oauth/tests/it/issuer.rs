@@ -88,6 +88,7 @@ pub struct Server {
     id_token: Arc<Mutex<String>>,
     asked: Arc<AtomicUsize>,
     fails: Arc<AtomicBool>,
+    hangs: Arc<AtomicBool>,
     /// Whether its metadata is where RFC 8414 says, and not where OpenID does.
     is_oauth_server: Arc<AtomicBool>,
 }
@@ -102,6 +103,7 @@ impl Server {
             id_token: Arc::default(),
             asked: Arc::default(),
             fails: Arc::default(),
+            hangs: Arc::default(),
             is_oauth_server: Arc::default(),
         };
         let metadata = json!({
@@ -123,9 +125,10 @@ impl Server {
             let keys: Vec<Value> = keys.lock().expect("keys").iter().cloned().chain([json!({"kty": 7})]).collect();
             async move { json!({"keys": keys}).to_string() }
         };
-        let elsewhere = server.is_oauth_server.clone();
+        let (elsewhere, hangs) = (server.is_oauth_server.clone(), server.hangs.clone());
         let answer = |is_oauth_address: bool| {
             let (fails, elsewhere, metadata) = (fails.clone(), elsewhere.clone(), metadata.clone());
+            let hangs = hangs.clone();
             move || {
                 let is_here = elsewhere.load(Ordering::Relaxed) == is_oauth_address;
                 let status = match (is_here, fails.load(Ordering::Relaxed)) {
@@ -133,8 +136,13 @@ impl Server {
                     (true, true) => StatusCode::INTERNAL_SERVER_ERROR,
                     (true, false) => StatusCode::OK,
                 };
-                let metadata = metadata.clone();
-                async move { (status, metadata) }
+                let (metadata, hangs) = (metadata.clone(), hangs.load(Ordering::Relaxed));
+                async move {
+                    if hangs {
+                        std::future::pending::<()>().await;
+                    }
+                    (status, metadata)
+                }
             }
         };
         let router = Router::new()
@@ -161,6 +169,10 @@ impl Server {
 
     pub fn publish_as_oauth_server(&self) {
         self.is_oauth_server.store(true, Ordering::Relaxed);
+    }
+
+    pub fn hang(&self) {
+        self.hangs.store(true, Ordering::Relaxed);
     }
 
     pub fn fail(&self) {

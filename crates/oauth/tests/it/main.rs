@@ -67,6 +67,45 @@ async fn known_keys_outlast_their_issuer() {
 }
 
 #[tokio::test]
+async fn hanging_issuer_delays_known_keys_only_shortly() {
+    let (server, clock) = (Server::start().await, ManualClock::new());
+    let key = Key::new("one");
+    server.publish(&[&key]);
+    let forever = json!({"iss": server.url, "sub": "ann", "aud": AUDIENCE, "exp": ManualClock::START + 1_000_000});
+    let token = key.sign(&key.header(), &forever);
+    let verifier = verifier(&server.url, &clock);
+    assert!(accepts(&verifier, &token).await);
+    server.hang();
+    clock.advance(Duration::from_secs(2 * 3_600));
+    // Skips what is waited for.
+    tokio::time::pause();
+    let begun = tokio::time::Instant::now();
+    assert!(accepts(&verifier, &token).await);
+    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    let again = tokio::time::Instant::now();
+    assert!(accepts(&verifier, &token).await);
+    assert_eq!(again.elapsed(), Duration::ZERO, "it is asked once a minute");
+}
+
+#[tokio::test]
+async fn subject_cannot_take_the_name_of_another() {
+    let (server, clock) = (Server::start().await, ManualClock::new());
+    let key = Key::new("one");
+    server.publish(&[&key]);
+    let verifier = verifier(&server.url, &clock);
+    let mut named = Vec::new();
+    let mut subject = "idp|ann".to_owned();
+    for _ in 0..3 {
+        let mut claims = claims(&server);
+        claims["sub"] = json!(subject);
+        let found = verifier.authenticate(&key.sign(&key.header(), &claims)).await.expect("the issuer answers");
+        subject = found.expect("valid").0.to_string();
+        assert!(!named.contains(&subject), "{subject}");
+        named.push(subject.clone());
+    }
+}
+
+#[tokio::test]
 async fn only_good_tokens_are_accepted() {
     let (server, clock) = (Server::start().await, ManualClock::new());
     let (key, other) = (Key::new("one"), Key::new("one"));
