@@ -247,9 +247,6 @@ impl Issuer {
         let client = given("client_id").or(basic_client);
         let client = client.ok_or_else(|| Refused::new("invalid_client", "client_id is missing"))?;
         let resource = given("resource");
-        if self.profile(resource).is_none() {
-            return Err(Refused::new("invalid_target", NOT_OURS));
-        }
         let required =
             |name: &str| given(name).ok_or_else(|| Refused::new("invalid_request", format!("{name} is missing")));
         match required("grant_type")? {

@@ -156,6 +156,19 @@ async fn token_is_for_the_profile_that_was_asked_for() {
     }
 }
 
+/// Whoever has no code must not learn which profiles there are: some are about sources that they may not use.
+#[tokio::test]
+async fn strangers_cannot_ask_for_profiles() {
+    let fixture = Fixture::new().await;
+    for resource in
+        [format!("{BASE}/mcp/research"), format!("{BASE}/mcp/never"), "https://elsewhere.example".to_owned()]
+    {
+        assert_eq!(code_of(fixture.redeem_for(&resource, "guessed").await), "invalid_grant", "{resource}");
+        let tokens = json!({"refresh_token": "guessed"});
+        assert_eq!(code_of(fixture.refresh(&tokens, &[("resource", &resource)]).await), "invalid_grant", "{resource}");
+    }
+}
+
 #[tokio::test]
 async fn long_descriptions_are_refused() {
     let fixture = Fixture::new().await;
