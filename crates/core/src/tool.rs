@@ -119,9 +119,9 @@ pub trait Tool: Send + Sync {
     fn normalise(&self, _args: &mut JsonObject) {}
 
     /// Whether it acts for a user: hidden from and refused to anonymous callers. True for every tool that changes
-    /// something.
+    /// something, or that shows what not everybody with a token may see.
     fn needs_user(&self) -> bool {
-        !self.spec().hints.read_only
+        !self.spec().hints.read_only || self.scope() != Scope::Read
     }
 
     /// What a caller must be allowed to do.

@@ -61,10 +61,6 @@ impl Tool for TaskTool {
         &self.spec
     }
 
-    fn needs_user(&self) -> bool {
-        true
-    }
-
     fn scope(&self) -> Scope {
         Scope::Tasks
     }

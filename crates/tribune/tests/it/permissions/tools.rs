@@ -91,11 +91,29 @@ fn check_sse(site: &Site, usual: &BTreeSet<String>, wrong: &mut Vec<String>) {
     }
 }
 
+/// What `tools/list` tells hosts of each tool: `noauth` only where a stranger is answered.
+fn check_schemes(site: &Site, path: &str, wrong: &mut Vec<String>) {
+    for tool in listed_at(site, path) {
+        let (scope, ..) =
+            TOOLS.iter().find(|(.., tools)| tools.iter().any(|name| tool["name"] == *name)).expect("known");
+        let token = json!({"type": "oauth2", "scopes": [scope]});
+        let expected = if *scope == "read" { json!([{"type": "noauth"}, token]) } else { json!([token]) };
+        for schemes in [&tool["securitySchemes"], &tool["_meta"]["securitySchemes"]] {
+            if *schemes != expected {
+                wrong.push(format!("{} at {path} has {schemes} instead of {expected}", tool["name"]));
+            }
+        }
+    }
+}
+
 fn tools_at(site: &Site, path: &str) -> BTreeSet<String> {
+    listed_at(site, path).iter().map(|tool| text(&tool["name"]).to_owned()).collect()
+}
+
+fn listed_at(site: &Site, path: &str) -> Vec<Value> {
     let mut listed = site.rpc(Proof::Administrator, path, "tools/list", json!({}));
     let listed: Value = serde_json::from_str(&listed.body_mut().read_to_string().expect("a body")).expect("JSON");
-    let tools = listed["result"]["tools"].as_array().unwrap_or_else(|| panic!("{listed}"));
-    tools.iter().map(|tool| text(&tool["name"]).to_owned()).collect()
+    listed["result"]["tools"].as_array().unwrap_or_else(|| panic!("{listed}")).clone()
 }
 
 /// What a call has to be, at a profile that has the tool.
@@ -136,6 +154,9 @@ fn every_tool() {
 
     let mut wrong = Vec::new();
     check_sse(&site, &usual, &mut wrong);
+    for path in ["/mcp/full", "/mcp/admin"] {
+        check_schemes(&site, path, &mut wrong);
+    }
     for (scope, tool) in TOOLS.iter().flat_map(|(scope, _, tools)| tools.iter().map(move |tool| (*scope, *tool))) {
         let is_admin = !usual.contains(tool);
         assert_eq!(is_admin, matches!(scope, "trade" | "admin"), "{tool} is in the wrong profile");
