@@ -55,6 +55,8 @@ pub struct LimitSettings {
     pub failed_sign_ins_per_minute: u32,
     /// Stored tasks of one user.
     pub tasks_per_user: u64,
+    /// Stored conversations of one user; a further one replaces the oldest.
+    pub conversations_per_user: u32,
     /// Open `/sse` and `/live` streams of one user, or of the anonymous callers of one address.
     pub streams_per_caller: usize,
     pub trusted_proxies: Proxies,
@@ -75,6 +77,7 @@ impl Default for LimitSettings {
             chat_tokens_per_day: 5_000_000,
             failed_sign_ins_per_minute: 60,
             tasks_per_user: 100_000,
+            conversations_per_user: 10_000,
             streams_per_caller: 64,
             trusted_proxies: Proxies::default(),
         }

@@ -133,8 +133,13 @@ impl Store {
     }
 
     pub fn conversations(&self) -> Arc<dyn ConversationStore> {
+        self.conversations_at_most(0)
+    }
+
+    /// With at most so many conversations for each owner; 0 limits nothing.
+    pub fn conversations_at_most(&self, most: u32) -> Arc<dyn ConversationStore> {
         let database = Arc::clone(&self.database);
-        Arc::new(Conversations { database })
+        Arc::new(Conversations { database, most })
     }
 
     pub fn tokens(&self) -> Tokens {

@@ -112,8 +112,9 @@ pub trait ConversationStore: Send + Sync {
     /// processes, one succeeds.
     async fn take_pending(&self, owner: &UserId, id: Uuid, calls: &[Uuid], now: Timestamp) -> Result<Vec<PendingCall>>;
 
-    /// Stores an exchange in one transaction. Exchanges of one conversation never interleave. Returns what is stored:
-    /// this exchange, or an earlier one with the same request key. Fails with `NotFound` if the conversation belongs to
+    /// Stores an exchange in one transaction. Exchanges of one conversation never interleave. A conversation beyond the
+    /// owner's limit replaces the one that was inactive for the longest time. Returns what is stored: this exchange, or an
+    /// earlier one with the same request key. Fails with `NotFound` if the conversation belongs to
     /// another user.
     async fn record(&self, owner: &UserId, exchange: &Exchange) -> Result<StoredAnswer>;
 
@@ -138,6 +139,8 @@ pub trait ConversationStore: Send + Sync {
 
 pub(crate) struct Conversations {
     pub(crate) database: Arc<Database>,
+    /// The most conversations of one owner; 0 limits nothing.
+    pub(crate) most: u32,
 }
 
 #[async_trait]
@@ -165,7 +168,7 @@ impl ConversationStore for Conversations {
     }
 
     async fn record(&self, owner: &UserId, exchange: &Exchange) -> Result<StoredAnswer> {
-        let record = Record::new(owner, exchange)?;
+        let record = Record::new(owner, exchange, self.most)?;
         self.database.write(record).await
     }
 

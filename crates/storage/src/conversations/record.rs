@@ -14,18 +14,19 @@ const PREVIEW_CHARS: usize = 100;
 pub(super) struct Record {
     owner: UserId,
     exchange: Exchange,
+    most: u32,
 }
 
 impl Record {
     /// Times are truncated here, so that the returned exchange equals the stored one.
-    pub(super) fn new(owner: &UserId, exchange: &Exchange) -> Result<Self> {
+    pub(super) fn new(owner: &UserId, exchange: &Exchange, most: u32) -> Result<Self> {
         if let Some(key) = &exchange.request_key {
             check_key("the name of a request", key)?;
         }
         let mut exchange = exchange.clone();
         exchange.question.created_at = truncate_time(exchange.question.created_at)?;
         exchange.answer.created_at = truncate_time(exchange.answer.created_at)?;
-        Ok(Self { owner: owner.clone(), exchange })
+        Ok(Self { owner: owner.clone(), exchange, most })
     }
 
     /// Makes the conversation or goes on with it, and holds it until the transaction ends: exchanges of one
@@ -91,6 +92,26 @@ impl Record {
         connection.fetch(delete).await.map(drop)
     }
 
+    /// Deletes the owner's conversations beyond the limit. Those of earlier versions may be many: not all at once.
+    async fn forget_oldest(&self, connection: &mut Connection<'_>) -> Result<(), Failure> {
+        let sql = "SELECT id FROM conversations WHERE owner = $1 AND id <> $2 \
+             ORDER BY last_activity DESC, id DESC LIMIT 20 OFFSET $3";
+        let oldest = Statement::composed(format!("{sql}{}", connection.locking()), Vec::new());
+        let oldest = oldest.bind(&self.owner).bind(self.exchange.conversation).bind(i64::from(self.most) - 1);
+        for row in connection.fetch(oldest).await? {
+            let id = row.uuid("id")?;
+            for delete in [
+                "DELETE FROM requests WHERE conversation = $1",
+                "DELETE FROM confirmations WHERE conversation = $1",
+                "DELETE FROM messages WHERE conversation = $1",
+                "DELETE FROM conversations WHERE id = $1",
+            ] {
+                connection.fetch(Statement::new(delete).bind(id)).await?;
+            }
+        }
+        Ok(())
+    }
+
     /// Fails if the same request was answered by another process meanwhile; made again, this one will find that.
     async fn add_request(&self, key: &str, position: i64, connection: &mut Connection<'_>) -> Result<(), Failure> {
         let statement = Statement::new(
@@ -129,6 +150,10 @@ impl Write for Record {
         self.add_pending(count, connection).await?;
         if let Some(key) = key {
             self.add_request(key, count, connection).await?;
+        }
+        let is_new = count == 2;
+        if is_new && self.most > 0 {
+            self.forget_oldest(connection).await?;
         }
         Ok(StoredAnswer { conversation: self.exchange.conversation, answer: self.exchange.answer.clone() })
     }

@@ -12,7 +12,7 @@ use tribune_oauth::login::Provider;
 use tribune_server::identity::{Accounts, SignIn};
 use tribune_server::service::NoChat;
 use tribune_server::{Chat, Service};
-use tribune_storage::{Backend, Store};
+use tribune_storage::{Backend, ConversationStore, Store};
 use tribune_tasks::TasksSource;
 use tribune_upstream::Upstreams;
 
@@ -58,7 +58,7 @@ impl People {
         };
         service.accounts = Some(Arc::new(self.accounts(config, &service, clock)?));
         service.chat = chat;
-        service.conversations = Some(self.store.conversations());
+        service.conversations = Some(self.conversations(config));
         Ok(service)
     }
 
@@ -93,9 +93,13 @@ impl People {
         Ok(Accounts::new(&self.store, sign_in, provider.transpose()?, clock))
     }
 
+    fn conversations(&self, config: &Config) -> Arc<dyn ConversationStore> {
+        self.store.conversations_at_most(config.limits.conversations_per_user)
+    }
+
     fn chat(&self, table: &AgentTable, config: &Config) -> anyhow::Result<Chat> {
         let settings = table.settings(&config.dir)?;
-        let agent = Agent::new(settings, self.store.conversations(), Arc::new(SystemClock))?;
+        let agent = Agent::new(settings, self.conversations(config), Arc::new(SystemClock))?;
         let upstreams = self.upstreams.clone();
         let foreign = Arc::new(move || upstreams.tools());
         Ok(Chat::new(agent, table.profile.clone(), table.max_turns, foreign))

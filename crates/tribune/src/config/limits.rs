@@ -23,6 +23,7 @@ pub struct Limits {
     pub chat_tokens_per_day: u32,
     pub failed_sign_ins_per_minute: u32,
     pub tasks_per_user: u64,
+    pub conversations_per_user: u32,
     pub streams_per_caller: usize,
     pub trusted_proxies: Vec<String>,
 }
@@ -43,6 +44,7 @@ impl Default for Limits {
             chat_tokens_per_day: defaults.chat_tokens_per_day,
             failed_sign_ins_per_minute: defaults.failed_sign_ins_per_minute,
             tasks_per_user: defaults.tasks_per_user,
+            conversations_per_user: defaults.conversations_per_user,
             streams_per_caller: defaults.streams_per_caller,
             trusted_proxies: Vec::new(),
         }
@@ -75,6 +77,7 @@ impl Limits {
             chat_tokens_per_day: self.chat_tokens_per_day,
             failed_sign_ins_per_minute: self.failed_sign_ins_per_minute,
             tasks_per_user: self.tasks_per_user,
+            conversations_per_user: self.conversations_per_user,
             streams_per_caller: self.streams_per_caller,
             trusted_proxies,
         })

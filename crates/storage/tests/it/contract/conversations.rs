@@ -43,6 +43,27 @@ pub async fn exchange_round_trips(store: &Store) {
     assert_eq!((page.items, page.next), (vec![listed], None));
 }
 
+pub async fn new_conversation_replaces_the_oldest(store: &Store) {
+    let (conversations, ann, ben) = (store.conversations_at_most(2), user("ann"), user("ben"));
+    let [first, second, third] = std::array::from_fn(|_| Uuid::now_v7());
+    conversations.record(&ben, &exchange(Uuid::now_v7(), "another's", 0)).await.expect("kept");
+    let asked = Exchange {
+        pending: vec![pending("first", 1_000)],
+        request_key: Some("first".to_owned()),
+        ..exchange(first, "first", 10)
+    };
+    conversations.record(&ann, &asked).await.expect("kept");
+    conversations.record(&ann, &exchange(second, "second", 20)).await.expect("kept");
+    conversations.record(&ann, &exchange(second, "more of it", 30)).await.expect("kept");
+    assert_eq!(all_messages(&*conversations, &ann, first).await.len(), 2, "there is room");
+    conversations.record(&ann, &exchange(third, "third", 40)).await.expect("kept");
+    let page = conversations.list(&ann, 10, None).await.expect("a page");
+    assert_eq!(page.items.iter().map(|kept| kept.id).collect::<Vec<_>>(), [third, second]);
+    assert_eq!(conversations.messages(&ann, first, 10, None).await.expect("an answer"), None);
+    assert_eq!(conversations.answer_to(&ann, "first").await.expect("an answer"), None);
+    assert_eq!(conversations.list(&ben, 10, None).await.expect("a page").items.len(), 1, "others keep theirs");
+}
+
 pub async fn state_has_last_messages(store: &Store) {
     let (conversations, ann, id) = (store.conversations(), user("ann"), Uuid::now_v7());
     assert_eq!(conversations.state(&ann, id, 10).await.expect("an answer"), None);

@@ -76,6 +76,7 @@ promises! {
         state_has_last_messages,
         pending_calls_are_taken_once,
         pending_calls_outlive_later_messages,
+        new_conversation_replaces_the_oldest,
         latest_conversation_is_last_active,
         activity_never_goes_back,
         preview_has_hundred_characters,
