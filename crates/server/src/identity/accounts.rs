@@ -354,7 +354,12 @@ fn scopes_of(groups: &[String]) -> Scopes {
 pub(crate) fn challenge(base: Option<&str>, resource: &str, scopes: Scopes, error: Option<&str>) -> HeaderValue {
     let mut challenge = String::from("Bearer realm=\"tribune\"");
     if let Some(error) = error {
-        challenge.push_str(&format!(", error=\"{error}\""));
+        // ChatGPT shows its sign-in only for an error with a description.
+        let description = match error {
+            "insufficient_scope" => "the token does not allow this",
+            _ => "the token is missing, unknown, expired or revoked",
+        };
+        challenge.push_str(&format!(", error=\"{error}\", error_description=\"{description}\""));
     }
     if let Some(base) = base {
         challenge.push_str(&format!(

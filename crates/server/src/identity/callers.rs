@@ -420,9 +420,31 @@ impl Denial {
 
 /// The token of `Authorization: Bearer TOKEN`. Other schemes belong to a proxy.
 fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let given = headers.get(header::AUTHORIZATION)?;
-    // An empty or unreadable token is an invalid token, not a missing one.
-    let given = given.to_str().unwrap_or("Bearer ?").trim();
-    let (scheme, token) = given.split_once(' ').unwrap_or((given, ""));
+    let mut all = headers.get_all(header::AUTHORIZATION).iter();
+    let given = all.next()?;
+    // An empty or unreadable token is an invalid token, not a missing one; of two, nobody knows which is meant.
+    let given = given.to_str().ok().filter(|_| all.next().is_none()).unwrap_or("Bearer ?").trim();
+    let (scheme, token) = given.split_once([' ', '\t']).unwrap_or((given, ""));
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bearer_tokens_are_refused_not_ignored() {
+        for (given, token) in [
+            (vec!["Bearer one"], Some("one")),
+            (vec!["bEARER\tone"], Some("one")),
+            (vec!["Bearer"], Some("")),
+            (vec!["Basic x"], None),
+            (vec!["Basic x", "Bearer one"], Some("?")),
+            (vec!["Bearer one", "Bearer two"], Some("?")),
+            (vec![], None),
+        ] {
+            let values = given.iter().map(|value| (header::AUTHORIZATION, HeaderValue::from_static(value)));
+            assert_eq!(bearer(&values.collect()), token, "{given:?}");
+        }
+    }
 }

@@ -53,6 +53,12 @@ impl Handler {
     }
 }
 
+/// The endpoint that a request came to, without the profile.
+fn endpoint(context: &RequestContext<RoleServer>) -> &'static str {
+    let parts = context.extensions.get::<Parts>();
+    if parts.is_some_and(|parts| parts.uri.path().starts_with("/sse")) { "/sse" } else { "/mcp" }
+}
+
 fn is_modern(context: &RequestContext<RoleServer>) -> bool {
     context.protocol_version().is_some_and(|version| version.as_str() >= MODERN)
 }
@@ -112,7 +118,7 @@ impl ServerHandler for Handler {
         let modern = is_modern(&context);
         let cx = self.call_context(&context);
         let outcome = call::run(&self.service, &tool, request.arguments.unwrap_or_default(), &cx).await;
-        let challenge = self.service.sign_in_for(&self.profile, &**tool.tool(), &cx);
+        let challenge = self.service.sign_in_for(endpoint(&context), &self.profile, &**tool.tool(), &cx);
         Ok(render::call_result(&outcome, modern, challenge.as_ref()).into())
     }
 

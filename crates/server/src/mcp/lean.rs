@@ -114,7 +114,7 @@ pub async fn answer(
     }
     let tool = state.registry.lookup(&params.name)?;
     let cx = service.call_context(caller);
-    if service.sign_in_for(profile, &**tool.tool(), &cx).is_some() {
+    if service.sign_in_for("/mcp", profile, &**tool.tool(), &cx).is_some() {
         return None;
     }
     // When the client goes away this future is dropped, and with it the guard.

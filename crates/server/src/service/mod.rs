@@ -147,16 +147,22 @@ impl Service {
         challenge(base, &resource, scopes, error)
     }
 
-    /// How to get a token for a call that is refused for want of one; `None` if it is not refused, or hosts cannot get
-    /// tokens by themselves.
-    pub(crate) fn sign_in_for(&self, profile: &Profile, tool: &dyn Tool, cx: &CallContext) -> Option<HeaderValue> {
+    /// How to get a token for a call at `endpoint` that is refused for want of one; `None` if it is not refused, or hosts
+    /// cannot get tokens by themselves.
+    pub(crate) fn sign_in_for(
+        &self,
+        endpoint: &str,
+        profile: &Profile,
+        tool: &dyn Tool,
+        cx: &CallContext,
+    ) -> Option<HeaderValue> {
         let is_anonymous = cx.principal == Principal::Anonymous;
         if !self.settings.offers_oauth || !call::lacks(tool, is_anonymous, cx.scopes) {
             return None;
         }
         let error = if is_anonymous { "invalid_token" } else { "insufficient_scope" };
         let missing = [tool.scope()].into_iter().collect();
-        Some(self.challenge("/mcp", profile.name(), missing, Some(error)))
+        Some(self.challenge(endpoint, profile.name(), missing, Some(error)))
     }
 
     pub fn sources(&self) -> &[Arc<dyn Source>] {

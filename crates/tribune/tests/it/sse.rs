@@ -75,6 +75,24 @@ fn token_for_one_profile_reads_no_other_stream() {
 }
 
 #[test]
+fn write_over_sse_starts_the_sign_in_there() {
+    let server = crate::oauth::issuing("");
+    let (mut stream, path) = open(&server, "/sse/full", "");
+    let hello = json!({
+        "protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "it", "version": "1"},
+    });
+    assert_eq!(server.post(&path, &[JSON], &rpc("initialize", hello)).status, 202);
+    read_until(&mut stream, "serverInfo");
+    let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
+    assert_eq!(server.post(&path, &[JSON], &ready).status, 202);
+    let call = rpc("tools/call", json!({"name": "add_task", "arguments": {"title": "x"}}));
+    assert_eq!(server.post(&path, &[JSON], &call).status, 202);
+    let answer = read_until(&mut stream, "\n\n");
+    assert!(answer.contains("mcp/www_authenticate"), "{answer}");
+    assert!(answer.contains("/.well-known/oauth-protected-resource/sse/full"), "{answer}");
+}
+
+#[test]
 fn sse_serves_profiles() {
     let server = TestServer::start();
     let (mut stream, path) = open(&server, "/sse/research", "");

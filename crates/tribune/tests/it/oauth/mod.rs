@@ -352,7 +352,7 @@ fn missing_scope_is_named_and_a_write_starts_the_sign_in() {
     let refused = stranger.modern("tools/call", call).json();
     let challenge = refused["result"]["_meta"]["mcp/www_authenticate"][0].as_str().unwrap_or_default();
     assert!(refused["result"]["isError"] == true && challenge.contains("resource_metadata="), "{refused}");
-    assert!(challenge.contains("scope=\"tasks\""), "{challenge}");
+    assert!(challenge.contains("scope=\"tasks\"") && challenge.contains("error_description=\""), "{challenge}");
 }
 
 /// Serves one JSON document to everybody, until the test ends; counts how often.
