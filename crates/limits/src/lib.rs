@@ -150,6 +150,8 @@ pub struct Limits {
     wrong_tokens: Rate<Subject>,
     /// Refusals that leave a trace.
     traced: Rate<String>,
+    /// The same for failed sign-ins.
+    traced_sign_ins: Rate<Option<IpAddr>>,
     streams: Arc<Places>,
     /// Bytes of responses that wait for clients.
     pub sending: Arc<Budget>,
@@ -167,6 +169,7 @@ impl Limits {
             sign_ins: Rate::new(settings.failed_sign_ins_per_minute, MINUTE, clock.clone()),
             wrong_tokens: Rate::new(settings.failed_sign_ins_per_minute, MINUTE, clock.clone()),
             traced: Rate::new(1, MINUTE, clock.clone()),
+            traced_sign_ins: Rate::new(settings.failed_sign_ins_per_minute, MINUTE, clock.clone()),
             streams: Arc::new(Places::new(settings.streams_per_caller)),
             sending: Arc::new(Budget::new(settings.sending_bytes)),
             settings,
@@ -214,6 +217,11 @@ impl Limits {
     /// Whether a refusal is to leave a trace: the first of its kind within a minute, so that a flood does not flood the log.
     pub fn is_traced(&self, kind: String) -> bool {
         self.traced.take(&kind).is_ok()
+    }
+
+    /// Whether a failed sign-in is to leave a trace: as many of an address as may fail, because refused attempts go on.
+    pub fn is_sign_in_traced(&self, peer: Option<IpAddr>) -> bool {
+        self.traced_sign_ins.take(&peer.map(peer::subscriber)).is_ok()
     }
 
     /// Whether a user may chat.

@@ -22,6 +22,9 @@ fn record<T>(service: &Service, caller: &Caller, action: &str, who: &str, ended:
 fn record_about<T>(service: &Service, caller: &Caller, action: &str, who: &str, about: &[&str], ended: &Result<T>) {
     let (peer, correlation_id) = (caller.peer, &*caller.correlation_id);
     if let Err(error) = ended {
+        if !service.limits.is_sign_in_traced(peer) {
+            return;
+        }
         let who: String = who.chars().take(MAX_LOGGED_CHARS).collect();
         let peer = peer.map(|peer| peer.to_string()).unwrap_or_default();
         tracing::warn!(action, who, peer, correlation_id, %error, "a sign-in failed");

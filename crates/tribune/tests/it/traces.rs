@@ -56,6 +56,33 @@ fn check(what: &str, text: &str) {
 }
 
 #[test]
+fn guesses_do_not_flood_the_log() {
+    let server = TestServer::builder()
+        .documents(&sample())
+        .tables(
+            "[store]\n[auth]\nissuer = \"builtin\"\n[limits]\ntrusted_proxies = [\"127.0.0.1\"]\nfailed_sign_ins_per_minute = 8",
+        )
+        .start();
+    add_user(&server, "ann", &[]);
+    let from = |address| ("x-forwarded-for", address);
+    for _ in 0..20 {
+        server.post("/session", &[from("203.0.113.7")], &json!({"token": "tribune_guess"}).to_string());
+        server.get("/login/local?key=guess", &[from("203.0.113.8")]);
+        // Refused because of the name, not of the address.
+        server.post_once("/login", &[FORM, from("203.0.113.9")], "username=ann&password=wrong");
+    }
+    server.post_once("/login", &[FORM, from("203.0.113.10")], "username=ann&password=wrong");
+    let entries = || tribune(&server, &["audit", "--json"]).0;
+    wait_for("the last guess in the audit log", || entries().contains("203.0.113.10"));
+    for address in ["203.0.113.7", "203.0.113.8", "203.0.113.9"] {
+        let peer = format!("\"peer\":\"{address}\"");
+        let action = "\"action\":\"sign in";
+        let traced = entries().lines().filter(|line| line.contains(&peer) && line.contains(action)).count();
+        assert_eq!(traced, 8, "{address}: {}", entries());
+    }
+}
+
+#[test]
 fn lines_of_text_hold_no_controls() {
     let mut server = with_hostile_file().start();
     provoke(&server);
