@@ -140,7 +140,7 @@ mod tests {
 
     fn ranking(markets: &[Told]) -> Ranking {
         let received = Moment::now(&ManualClock::at(0));
-        let price = |text| Price::parse(text).expect("a price");
+        let price = |text: &str| text.parse::<Price>().expect("a price");
         Ranking::of(markets.iter().map(|(symbol, open, last, high, low, money)| {
             let day = Day {
                 last: price(last),
@@ -148,7 +148,7 @@ mod tests {
                 high: price(high),
                 low: price(low),
                 volume: Quantity::ZERO,
-                quote_volume: Notional::parse(money).expect("money"),
+                quote_volume: money.parse::<Notional>().expect("money"),
                 exchange_time: None,
                 received,
             };

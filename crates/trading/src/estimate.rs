@@ -70,7 +70,7 @@ impl Order {
     fn counted(&self, depth: &Depth, cost: &Cost) -> Result<Notional> {
         let sold = match self.side {
             Side::Buy => return Ok(cost.filled_quote),
-            Side::Sell => Quantity::parse(&cost.filled_base.to_string()),
+            Side::Sell => cost.filled_base.to_string().parse::<Quantity>(),
         };
         match (depth.bids.best(), sold) {
             (Some(bid), Ok(sold)) => product(bid.price, sold),

@@ -1,6 +1,7 @@
 //! An order, and whether the exchange's rules allow it.
 
 use std::fmt;
+use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -125,9 +126,9 @@ pub(super) fn refuse<T>(why: impl fmt::Display) -> Result<T> {
 impl Order {
     /// Checks what a schema cannot express.
     pub(super) fn read(args: &OrderArguments) -> Result<Self> {
-        let quantity = number("quantity", &args.quantity, Quantity::parse, Quantity::is_zero)?;
-        let price = number("price", &args.price, Price::parse, |price| price.units() == 0)?;
-        let spend = number("quote_quantity", &args.quote_quantity, Notional::parse, |money| money.units() == 0)?;
+        let quantity = number("quantity", &args.quantity)?;
+        let price = number("price", &args.price)?;
+        let spend = number("quote_quantity", &args.quote_quantity)?;
         let terms = match (args.kind, quantity, spend, price) {
             (Kind::Limit, Some(quantity), None, Some(price)) => {
                 Terms::Limit { quantity, price, time_in_force: args.time_in_force.unwrap_or_default() }
@@ -201,15 +202,13 @@ fn within<T: PartialOrd + fmt::Display>(what: &str, value: T, [least, most]: [Op
     }
 }
 
-fn number<T: Copy>(
-    name: &str,
-    text: &Option<String>,
-    parse: fn(&str) -> Result<T, InvalidNumber>,
-    is_zero: impl Fn(T) -> bool,
-) -> Result<Option<T>> {
-    match text.as_deref().map(parse) {
+fn number<T>(name: &str, text: &Option<String>) -> Result<Option<T>>
+where
+    T: FromStr<Err = InvalidNumber> + Default + PartialEq,
+{
+    match text.as_deref().map(str::parse) {
         None => Ok(None),
-        Some(Ok(value)) if is_zero(value) => refuse(format_args!("`{name}` must be more than zero")),
+        Some(Ok(value)) if value == T::default() => refuse(format_args!("`{name}` must be more than zero")),
         Some(Ok(value)) => Ok(Some(value)),
         Some(Err(why)) => refuse(format_args!("`{name}` is {why}")),
     }

@@ -52,17 +52,17 @@ pub struct MiniTicker<'a> {
     pub symbol: Cow<'a, str>,
     #[serde(rename = "E", deserialize_with = "wire::millis")]
     pub time: Millis,
-    #[serde(rename = "c", deserialize_with = "wire::number")]
+    #[serde(rename = "c")]
     pub close: Price,
-    #[serde(rename = "o", deserialize_with = "wire::number")]
+    #[serde(rename = "o")]
     pub open: Price,
-    #[serde(rename = "h", deserialize_with = "wire::number")]
+    #[serde(rename = "h")]
     pub high: Price,
-    #[serde(rename = "l", deserialize_with = "wire::number")]
+    #[serde(rename = "l")]
     pub low: Price,
-    #[serde(rename = "v", deserialize_with = "wire::number")]
+    #[serde(rename = "v")]
     pub volume: Quantity,
-    #[serde(rename = "q", deserialize_with = "wire::number")]
+    #[serde(rename = "q")]
     pub quote_volume: Notional,
 }
 
@@ -105,13 +105,11 @@ struct BestQuoteWire<'a> {
     #[serde(borrow)]
     s: Cow<'a, str>,
     u: u64,
-    #[serde(deserialize_with = "wire::number")]
     b: Price,
-    #[serde(rename = "B", deserialize_with = "wire::number")]
+    #[serde(rename = "B")]
     bid_quantity: Quantity,
-    #[serde(deserialize_with = "wire::number")]
     a: Price,
-    #[serde(rename = "A", deserialize_with = "wire::number")]
+    #[serde(rename = "A")]
     ask_quantity: Quantity,
 }
 

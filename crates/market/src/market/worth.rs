@@ -63,14 +63,14 @@ mod tests {
         });
         let board = Board::default();
         board.fill(markets.map(|(base, quote, last, traded)| {
-            let price = Price::parse(last).expect("a price");
+            let price = last.parse::<Price>().expect("a price");
             let day = Day {
                 last: price,
                 open: price,
                 high: price,
                 low: price,
                 volume: Quantity::ZERO,
-                quote_volume: Notional::parse(traded).expect("money"),
+                quote_volume: traded.parse::<Notional>().expect("money"),
                 exchange_time: None,
                 received: now,
             };

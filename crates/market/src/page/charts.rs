@@ -87,7 +87,7 @@ pub(super) fn whole_book(depth: &Depth, price_places: usize, page: &Page<'_>) ->
 }
 
 fn profile(rows: &[(Price, Quantity, Option<f64>)], figures: &JsonObject, page: &Page<'_>) -> Option<Panel> {
-    let price = |name: &str| Price::parse(text(figures, name)?).ok();
+    let price = |name: &str| text(figures, name)?.parse::<Price>().ok();
     let width = price("row_width")?;
     let bin = |(low, volume, _): &(Price, Quantity, Option<f64>)| ProfileBin {
         from: low.as_f64(),

@@ -161,7 +161,7 @@ impl Bench {
             let id = MarketId::parse(&id).expect("ours").expect("a market's");
             all.push(kinds::load(&self.market, &id).await.expect("an answer"));
         }
-        let size = Size::Quote(Notional::parse("1000").expect("money"));
+        let size = Size::Quote("1000".parse::<Notional>().expect("money"));
         let cost = kinds::cost::load(market, SYMBOL, Action::Buy, size).await;
         let order = tribune_analytics::ranking::Order::Gain;
         let top = kinds::ranking::load_top(market, None, order, 5).await;

@@ -1,5 +1,7 @@
 //! Arguments of tools, and the spellings that are accepted.
 
+use std::str::FromStr;
+
 use serde_json::Value;
 use tribune_core::{Error, JsonObject, Result};
 
@@ -7,7 +9,7 @@ use tribune_analytics::cost::{Action, Size};
 use tribune_analytics::ranking::Order;
 use tribune_binance::model::{Interval, Millis};
 use tribune_binance::moment::parse_time;
-use tribune_binance::number::{InvalidNumber, Notional, Quantity};
+use tribune_binance::number::InvalidNumber;
 use tribune_binance::rest::KlinesQuery;
 use tribune_market_resolve::SymbolTable;
 
@@ -36,8 +38,8 @@ impl Arguments<'_> {
     }
 
     pub(super) fn size(&self) -> Result<Size> {
-        let money = self.decimal("notional", Notional::parse)?;
-        let quantity = self.decimal("quantity", Quantity::parse)?;
+        let money = self.decimal("notional")?;
+        let quantity = self.decimal("quantity")?;
         match (money, quantity) {
             (Some(money), None) => Ok(Size::Quote(money)),
             (None, Some(quantity)) => Ok(Size::Base(quantity)),
@@ -79,15 +81,8 @@ impl Arguments<'_> {
         })
     }
 
-    pub(super) fn decimal<T>(
-        &self,
-        name: &str,
-        parse: impl FnOnce(&str) -> std::result::Result<T, InvalidNumber>,
-    ) -> Result<Option<T>> {
-        let Some(text) = self.text(name) else {
-            return Ok(None);
-        };
-        parse(text).map(Some).map_err(|error| {
+    pub(super) fn decimal<T: FromStr<Err = InvalidNumber>>(&self, name: &str) -> Result<Option<T>> {
+        self.text(name).map(str::parse).transpose().map_err(|error| {
             Error::invalid_argument(format!(
                 "`{name}` is {error}: give a decimal number above zero with at most 8 places, such as \"200000\""
             ))

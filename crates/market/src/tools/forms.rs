@@ -186,7 +186,7 @@ impl Form {
                 ],
                 output: output_schema::<profile::Profile>,
                 load: |market, symbol, args| {
-                    let width = args.decimal("tick_size", Price::parse);
+                    let width = args.decimal("tick_size");
                     async { profile::load(market, symbol, args.whole("hours"), width?).await }.boxed()
                 },
             },

@@ -150,7 +150,7 @@ fn moment((start, first): (Instant, i64), nanos: i64) -> Moment {
 
 fn symbol(name: &str, tick: &str) -> Symbol {
     Symbol {
-        tick_size: Some(Price::parse(tick).expect("a price")),
+        tick_size: Some(tick.parse::<Price>().expect("a price")),
         ..Symbol::named(name, name.trim_end_matches("USDT"), "USDT")
     }
 }

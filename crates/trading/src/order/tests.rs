@@ -18,10 +18,10 @@ fn limit(side: &str, price: &str, quantity: &str) -> Order {
 }
 
 fn rules() -> Symbol {
-    let quantity = |text| Some(Quantity::parse(text).expect("quantity"));
-    let money = |text| Some(Notional::parse(text).expect("money"));
+    let quantity = |text: &str| Some(text.parse::<Quantity>().expect("quantity"));
+    let money = |text: &str| Some(text.parse::<Notional>().expect("money"));
     Symbol {
-        tick_size: Some(Price::parse("0.01").expect("tick")),
+        tick_size: Some("0.01".parse::<Price>().expect("tick")),
         step_size: quantity("0.001"),
         min_quantity: quantity("0.002"),
         max_quantity: quantity("1000"),

@@ -35,9 +35,9 @@ impl Market for Fixed {
             _ => return Ok(None),
         };
         Ok(Some(Symbol {
-            tick_size: Price::parse("0.01").ok(),
-            step_size: Quantity::parse("0.001").ok(),
-            min_notional: Notional::parse("5").ok(),
+            tick_size: "0.01".parse::<Price>().ok(),
+            step_size: "0.001".parse::<Quantity>().ok(),
+            min_notional: "5".parse::<Notional>().ok(),
             ..Symbol::named(name, name.trim_end_matches(quote), quote)
         }))
     }
@@ -171,7 +171,7 @@ pub(super) async fn bench_with(
 pub(super) fn settings(journal: PathBuf) -> Settings {
     Settings {
         limits: Limits {
-            order_notional: Notional::parse("100").expect("cap"),
+            order_notional: "100".parse::<Notional>().expect("cap"),
             daily_notional: None,
             orders_per_minute: None,
         },

@@ -10,7 +10,7 @@ use crate::book::Level;
 use crate::model::Millis;
 use crate::number::{Notional, Price, Quantity};
 use crate::rest::decode::{Lenient, parse, signed, word};
-use crate::wire::{millis, nonzero, number};
+use crate::wire::{millis, nonzero};
 
 /// What happened to a symbol in 24 hours. Prices are `None` where there were no trades.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -33,9 +33,7 @@ pub struct Ticker {
     pub low: Option<Price>,
     #[serde(rename = "lastPrice", deserialize_with = "nonzero")]
     pub last: Option<Price>,
-    #[serde(deserialize_with = "number")]
     pub volume: Quantity,
-    #[serde(deserialize_with = "number")]
     pub quote_volume: Notional,
     #[serde(deserialize_with = "millis")]
     pub open_time: Millis,

@@ -79,7 +79,7 @@ async fn a_market_that_is_quiet_can_be_traded() {
             enabled: true,
             api_key: Some("file:key".to_owned()),
             api_secret: Some("file:secret".to_owned()),
-            max_order_notional: Notional::parse("100").ok(),
+            max_order_notional: "100".parse::<Notional>().ok(),
             ..tribune_trading::Config::default()
         },
         ..MarketConfig::default()
