@@ -181,7 +181,6 @@ mod tests {
         let mut depth = Depth { bids: (80..100).map(of).collect(), asks: (103..123).map(of).collect() };
         depth.asks.set(Level { price: price("102"), quantity: quantity(if has_wall { "500" } else { "0" }) });
         let view = BookView {
-            symbol: "BTCUSDT".into(),
             depth,
             last_update_id: 1,
             exchange_time: None,

@@ -235,7 +235,6 @@ mod tests {
     fn lines_have_gaps_and_end_with_the_book() {
         let watch = tribune_analytics::Watch::default();
         let book = |time| tribune_binance::feed::BookView {
-            symbol: "BTCUSDT".into(),
             depth: depth(&[("99", "3")], &[("101", "1")]),
             last_update_id: 1,
             exchange_time: Some(time),
@@ -273,7 +272,6 @@ mod tests {
         let watch = tribune_analytics::Watch::default();
         for time in [0, 2_000, 4_000] {
             let book = tribune_binance::feed::BookView {
-                symbol: "BTCUSDT".into(),
                 depth: depth(&[("63999.99", "3")], &[("64000", "1")]),
                 last_update_id: 1,
                 exchange_time: Some(time),

@@ -305,7 +305,6 @@ impl Market {
         let state = self.feed.lookup(&symbol.name).map(|tracked| tracked.status().state);
         Ok(BookReading {
             view: Arc::new(BookView {
-                symbol: symbol.name.clone(),
                 last_update_id: answer.value.last_update_id,
                 depth,
                 exchange_time: None,

@@ -58,7 +58,6 @@ pub struct Status {
 /// A book after one update; never changed once it is published.
 #[derive(Debug)]
 pub struct BookView {
-    pub symbol: Arc<str>,
     pub depth: Depth,
     pub last_update_id: u64,
     /// Of the last update, by the exchange's clock; `None` right after a snapshot, which has none.
@@ -235,7 +234,6 @@ mod tests {
         });
         for turn in 1..20_000u64 {
             let view = |last_update_id| BookView {
-                symbol: "BTCUSDT".into(),
                 depth: Depth::default(),
                 last_update_id,
                 exchange_time: None,

@@ -198,7 +198,6 @@ impl<O: Observer> Tracked<O> {
             self.published.confirm(now.monotonic);
         }
         let view = BookView {
-            symbol: self.published.symbol.clone(),
             depth: self.book.depth().clone(),
             last_update_id: self.book.last_update_id(),
             exchange_time: self.book.time,

@@ -97,7 +97,6 @@ mod tests {
             let bids = bids.iter().map(|(price, size)| (&**price, if price == "900" { wall } else { *size }));
             let best_ask = (best_bid + 2).to_string();
             BookView {
-                symbol: "BTCUSDT".into(),
                 depth: depth(&bids.collect::<Vec<_>>(), &[(&best_ask, "2")]),
                 last_update_id: 1,
                 exchange_time: None,

@@ -49,7 +49,6 @@ impl Scene {
     fn show(&self, depth: Depth, millis: u64) {
         let now = self.at(millis);
         let view = BookView {
-            symbol: self.symbol.name.clone(),
             depth,
             last_update_id: 42,
             exchange_time: Some(T0 + millis as i64 - 50),

@@ -142,7 +142,6 @@ mod tests {
             tape.push(trade(step + 1, time, "100", &size, aggressor), false);
             let price = |above: i64| format!("{}.{}", (halves + above) / 2, 5 * ((halves + above) % 2));
             let view = BookView {
-                symbol: "BTCUSDT".into(),
                 depth: depth(&[(&price(-1), "1")], &[(&price(1), "1")]),
                 last_update_id: step,
                 exchange_time: None,
