@@ -11,7 +11,7 @@ use crate::mentions::Mention;
 use crate::question::Question;
 use crate::symbols::SymbolTable;
 use crate::words::DEFAULT_INTERVAL;
-use tribune_binance::model::{Symbol, SymbolStatus};
+use tribune_binance::model::Symbol;
 
 /// A document that answers a query.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,7 +87,7 @@ fn found(symbol: &Arc<str>, kind: Kind, matched_on: MatchedOn) -> Option<Match> 
 fn available(symbol: &Symbol, kind: Kind) -> Kind {
     match kind {
         Kind::ExchangeInfo | Kind::Klines(_) | Kind::Trades => kind,
-        _ if symbol.status == SymbolStatus::Trading => kind,
+        _ if symbol.is_traded() => kind,
         _ => Kind::ExchangeInfo,
     }
 }

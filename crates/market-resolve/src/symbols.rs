@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::assets::{self, Assets};
 use crate::tokens::{is_one_edit_apart, phrase};
-use tribune_binance::model::{Symbol, SymbolStatus};
+use tribune_binance::model::Symbol;
 use tribune_binance::number::Notional;
 
 /// Quotes in the order in which people mean them when they name none.
@@ -182,11 +182,9 @@ impl SymbolTable {
     }
 }
 
-/// Trading before halted, then by what people quote prices in, then by volume.
-fn rank(symbol: &Symbol, volumes: &HashMap<Arc<str>, Notional>) -> (usize, usize, Reverse<Notional>, Arc<str>) {
-    let statuses = [SymbolStatus::Trading, SymbolStatus::Halted, SymbolStatus::Break];
-    let status = statuses.iter().position(|status| *status == symbol.status);
+/// Traded ones first, then by what people quote prices in, then by volume.
+fn rank(symbol: &Symbol, volumes: &HashMap<Arc<str>, Notional>) -> (bool, usize, Reverse<Notional>, Arc<str>) {
     let quote = QUOTES.iter().position(|quote| *quote == &*symbol.quote);
     let volume = volumes.get(&symbol.name).copied().unwrap_or_default();
-    (status.unwrap_or(statuses.len()), quote.unwrap_or(QUOTES.len()), Reverse(volume), Arc::clone(&symbol.name))
+    (!symbol.is_traded(), quote.unwrap_or(QUOTES.len()), Reverse(volume), Arc::clone(&symbol.name))
 }

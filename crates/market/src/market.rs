@@ -26,7 +26,7 @@ pub use trades::TradesReading;
 use tribune_analytics::{Feed, Published};
 use tribune_binance::book::Depth;
 use tribune_binance::feed::{self, BookState, BookView};
-use tribune_binance::model::{Symbol, SymbolStatus};
+use tribune_binance::model::Symbol;
 use tribune_binance::moment::Moment;
 use tribune_binance::rest::{self, Governor, Priority, Rest};
 pub(crate) use tribune_market_parts::book::NOT_KEPT;
@@ -219,15 +219,13 @@ impl Market {
     /// A symbol that is traded now.
     pub async fn traded(&self, name: &str) -> Result<Symbol> {
         let symbol = self.symbol(name).await?;
-        match symbol.status {
-            SymbolStatus::Trading => Ok(symbol),
-            _ => Err(Error::not_found(format!(
-                "{name} is listed but not traded now (status {status}): there is no live market data. \
-                 exchange_info:{name} has its rules, and klines and trades its past.",
-                name = symbol.name,
-                status = symbol.status_text,
-            ))),
+        if symbol.is_traded() {
+            return Ok(symbol);
         }
+        let Symbol { name, status, .. } = symbol;
+        Err(Error::not_found(format!(
+            "{name} is listed but not traded now (status {status}): there is no live market data. exchange_info:{name} has its rules, and klines and trades its past."
+        )))
     }
 
     /// The rank of the symbol by turnover; 0 is the most traded.

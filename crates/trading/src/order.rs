@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tribune_core::{Error, Result};
 
-use tribune_binance::model::{Symbol, SymbolStatus};
+use tribune_binance::model::Symbol;
 use tribune_binance::number::{InvalidNumber, Notional, Price, Quantity};
 use tribune_binance::rest::request::Request;
 use tribune_market_parts::exchange_error;
@@ -168,9 +168,8 @@ impl Order {
     /// Checks the exchange's rules for the symbol; `notional` is the estimated value.
     pub(super) fn check(&self, rules: &Symbol, notional: Notional) -> Result<()> {
         let (name, quote) = (&rules.name, &rules.quote);
-        if rules.status != SymbolStatus::Trading {
-            let status = &rules.status_text;
-            return refuse(format_args!("{name} cannot be traded now (status {status})"));
+        if !rules.is_traded() {
+            return refuse(format_args!("{name} cannot be traded now (status {})", rules.status));
         }
         if let Some(why) = &rules.unread_rule {
             return refuse(format_args!(

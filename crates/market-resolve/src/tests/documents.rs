@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::super::{MatchedOn, SymbolTable};
 use super::{ids, listing, search, symbol, table};
 use crate::id::Kind;
-use tribune_binance::model::{Interval, SymbolStatus};
+use tribune_binance::model::Interval;
 use tribune_binance::number::Notional;
 
 #[test]
@@ -91,9 +91,9 @@ fn symbol_that_is_also_a_ticker_names_both() {
 
 #[test]
 fn ties_fall_by_status_then_quote_then_volume() {
-    let trading = SymbolStatus::Trading;
+    let trading = "TRADING";
     let symbols = vec![
-        symbol("XYZ", "USDT", SymbolStatus::Break),
+        symbol("XYZ", "USDT", "BREAK"),
         symbol("XYZ", "BTC", trading),
         symbol("XYZ", "FDUSD", trading),
         symbol("XYZ", "AAA", trading),

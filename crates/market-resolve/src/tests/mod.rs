@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Match, SymbolTable};
-use tribune_binance::model::{Symbol, SymbolStatus};
+use tribune_binance::model::Symbol;
 use tribune_binance::number::Notional;
 
 /// Quotes, then the bases that are traded in them. A quote in brackets has stopped trading.
@@ -34,12 +34,8 @@ fn ids(found: &[Match]) -> Vec<&str> {
     found.iter().map(|found| found.id.as_str()).collect()
 }
 
-fn symbol(base: &str, quote: &str, status: SymbolStatus) -> Symbol {
-    Symbol {
-        status,
-        status_text: Arc::from(if status == SymbolStatus::Trading { "TRADING" } else { "BREAK" }),
-        ..Symbol::named(format!("{base}{quote}"), base, quote)
-    }
+fn symbol(base: &str, quote: &str, status: &str) -> Symbol {
+    Symbol { status: status.into(), ..Symbol::named(format!("{base}{quote}"), base, quote) }
 }
 
 fn table() -> SymbolTable {
@@ -53,7 +49,7 @@ fn listing<'a>(lines: impl Iterator<Item = &'a str>) -> SymbolTable {
         for base in bases.split(' ') {
             symbols.extend(quotes.split(' ').map(|quote| {
                 let name = quote.trim_matches(['(', ')']);
-                let status = if name == quote { SymbolStatus::Trading } else { SymbolStatus::Break };
+                let status = if name == quote { "TRADING" } else { "BREAK" };
                 symbol(base, name, status)
             }));
         }

@@ -7,7 +7,7 @@ use super::known::or_unknown;
 use super::{About, Answer, flow, info, pair_name, ranking, ticker, title, trades};
 use crate::market::Market;
 use ranking::SILENT_MS;
-use tribune_binance::model::{Symbol, SymbolStatus};
+use tribune_binance::model::Symbol;
 use tribune_binance::moment::written;
 use tribune_market_resolve::id::{Kind, MarketId};
 
@@ -23,7 +23,7 @@ pub(crate) struct Found {
 
 pub(crate) fn found(market: &Market, symbol: &Symbol, kind: Kind) -> Found {
     let (name, what) = (&symbol.name, title(kind));
-    let is_traded = symbol.status == SymbolStatus::Trading;
+    let is_traded = symbol.is_traded();
     let own = MarketId::new(if is_traded { kind } else { Kind::ExchangeInfo }, name.clone());
     let own = at_hand(market, &own, 1);
     let is_own = own.is_some();

@@ -14,7 +14,6 @@ use tribune_core::Result;
 use super::worth::by_worth;
 use super::{Market, NOTABLE_OFFSET_MS};
 use tribune_binance::feed::Day;
-use tribune_binance::model::{Symbol, SymbolStatus};
 use tribune_binance::moment::Moment;
 use tribune_binance::rest::{self, RestError, Ticker};
 use tribune_market_resolve::SymbolTable;
@@ -119,13 +118,11 @@ impl Market {
             return;
         };
         let ranked = self.known.ranked.load_full();
-        let is_traded = |symbol: &&Symbol| symbol.status == SymbolStatus::Trading;
-        let traded = |name: &str| table.lookup(name).filter(is_traded);
         let named = self.known.settings.symbols.iter().map(String::as_str);
         let top = ranked.iter().map(|symbol| &**symbol);
         let mut wanted: HashSet<Arc<str>> = HashSet::new();
         for name in named.chain(top.take(self.known.settings.track_top)) {
-            match traded(name) {
+            match table.lookup(name).filter(|symbol| symbol.is_traded()) {
                 Some(symbol) => {
                     self.feed.track(&symbol.name, true, self.rank(&symbol.name));
                     wanted.insert(symbol.name.clone());

@@ -19,7 +19,7 @@ use super::{Page, board, missing, settled};
 use crate::kinds::ranking::SILENT_MS;
 use crate::kinds::{self, Answer};
 use crate::market::{Cache, Market};
-use tribune_binance::model::{Interval, Symbol, SymbolStatus};
+use tribune_binance::model::{Interval, Symbol};
 use tribune_market_parts::book::{imbalance_line, spread_line};
 use tribune_market_parts::parts::links;
 use tribune_market_resolve::id::{Kind, MarketId};
@@ -76,7 +76,7 @@ pub(crate) async fn now(market: &Market, pages: &Pages, id: &MarketId) -> Result
         Kind::Markets => None,
         _ => Some(market.symbol(id.symbol()).await?),
     };
-    if let Some(symbol) = symbol.as_ref().filter(|symbol| symbol.status == SymbolStatus::Trading)
+    if let Some(symbol) = symbol.as_ref().filter(|symbol| symbol.is_traded())
         && takes_a_live_book(kind)
     {
         market.watched(symbol);

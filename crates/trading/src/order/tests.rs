@@ -58,7 +58,7 @@ fn error_names_the_broken_rule() {
         assert!(error.message().starts_with("the order was not sent: "), "{error}");
         assert!(error.message().contains(part), "{part}: {error}");
     }
-    let halted = Symbol { status: SymbolStatus::Halted, status_text: Arc::from("HALT"), ..rules() };
+    let halted = Symbol { status: "HALT".into(), ..rules() };
     let order = limit("BUY", "150", "1");
     let estimate = order.estimate(&book()).expect("estimate");
     let error = order.check(&halted, estimate.notional).expect_err("halted");

@@ -8,7 +8,6 @@ use tribune_market_parts::exchange_error;
 use super::SILENT_MS;
 use crate::market::{Market, Origin};
 use tribune_binance::feed::Day;
-use tribune_binance::model::SymbolStatus;
 use tribune_binance::moment::Moment;
 use tribune_binance::rest::Simulation;
 
@@ -30,7 +29,7 @@ pub(super) struct Days {
 impl Days {
     pub(super) fn at_hand(market: &Market, money: &str) -> Option<Self> {
         let table = market.known_symbols()?;
-        let traded = table.of_quote(money).filter(|symbol| symbol.status == SymbolStatus::Trading);
+        let traded = table.of_quote(money).filter(|symbol| symbol.is_traded());
         let board = &market.feed.board;
         let days = board.lookup_all(traded.map(|symbol| &symbol.name));
         let newest = days.iter().map(|(_, day)| day.received).max_by_key(|moment| moment.monotonic)?;
