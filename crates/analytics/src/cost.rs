@@ -29,7 +29,6 @@ pub struct Cost {
     /// Whether the known levels suffice. If not, and `complete` is false, there may be more: it is not known.
     pub filled: bool,
     /// What would be traded, rounded to eight places; at least this much where `complete` is false.
-    #[schemars(with = "String")]
     pub filled_base: Decimal,
     pub filled_quote: Notional,
     /// Unfilled part of a size in the base asset.
@@ -41,9 +40,7 @@ pub struct Cost {
     #[schemars(skip)]
     pub unfilled_quote: Option<Notional>,
     /// Null where the other side of the book is empty.
-    #[schemars(with = "Option<String>")]
     pub mid: Option<Decimal>,
-    #[schemars(with = "String")]
     pub vwap: Decimal,
     pub worst_price: Price,
     /// (vwap − mid)/mid: above zero when buying, below when selling.
@@ -51,7 +48,6 @@ pub struct Cost {
     /// The same as a cost: above zero is worse than the mid, for both sides.
     pub cost_bps: Option<f64>,
     /// The cost in money: how much worse than the same quantity at mid.
-    #[schemars(with = "Option<String>")]
     pub cost_quote: Option<Decimal>,
     /// Why slippage and cost are null, or else why it is not filled.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -51,7 +51,6 @@ pub struct TradeFlow {
     pub cvd_low_base: Quantity,
     /// (bought − sold)/(bought + sold), in the base asset.
     pub aggressor_imbalance: Option<f64>,
-    #[schemars(with = "Option<String>")]
     pub vwap: Option<Decimal>,
     pub largest_trade: Option<LargestTrade>,
     /// Single trades in the ten seconds up to the window's end, divided by ten. They are counted by their ids, so that

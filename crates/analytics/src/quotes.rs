@@ -89,11 +89,9 @@ impl From<Level> for Quote {
 pub struct Quotes {
     pub best_bid: Option<Quote>,
     pub best_ask: Option<Quote>,
-    #[schemars(with = "Option<String>")]
     pub mid: Option<Decimal>,
     pub spread: Option<Price>,
     pub spread_bps: Option<f64>,
-    #[schemars(with = "Option<String>")]
     pub microprice: Option<Decimal>,
     /// (bid − ask)/(bid + ask) of the best sizes.
     pub imbalance_l1: Option<f64>,

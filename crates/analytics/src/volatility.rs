@@ -76,11 +76,9 @@ pub struct Atr {
     pub sampling: &'static str,
     /// A candle without the close before it has no true range: one fewer than candles.
     pub true_ranges: usize,
-    #[schemars(with = "String")]
     pub atr: Decimal,
     /// In percent of the last close.
     pub atr_pct: Option<f64>,
-    #[schemars(with = "String")]
     pub last_true_range: Decimal,
     pub complete: bool,
     pub standing: Standing,

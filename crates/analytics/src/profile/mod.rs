@@ -28,7 +28,6 @@ pub struct VolumeProfile {
     #[serde(flatten)]
     pub covered: Covered,
     /// The middle of the row with the largest volume.
-    #[schemars(with = "String")]
     pub poc: Decimal,
     pub poc_low: Price,
     pub poc_high: Price,
@@ -44,7 +43,6 @@ pub struct VolumeProfile {
     pub total_volume_base: Quantity,
     #[schemars(skip)]
     pub total_quote_volume: Notional,
-    #[schemars(with = "Option<String>")]
     pub vwap: Option<Decimal>,
     pub trades: u64,
     /// Rows with volume, lowest first; answers list them as a table.

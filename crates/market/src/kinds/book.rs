@@ -49,7 +49,6 @@ pub struct OrderBook {
 pub(super) struct Middle {
     best_bid: Option<Quote>,
     best_ask: Option<Quote>,
-    #[schemars(with = "Option<String>")]
     mid: Option<Decimal>,
     spread_bps: Option<f64>,
 }

@@ -32,7 +32,6 @@ pub struct Comparison {
     /// Why the ticker is not the exchange's answer.
     #[schemars(skip)]
     ticker_note: Option<String>,
-    #[schemars(with = "Option<String>")]
     mid: Option<Decimal>,
     spread_bps: Option<f64>,
     depth_25_bps: Known<NearMid>,

@@ -18,7 +18,6 @@ pub struct MarketDepth {
     of: BookOf,
     #[serde(flatten)]
     middle: Middle,
-    #[schemars(with = "Option<String>")]
     microprice: Option<Decimal>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<Unavailable>,

@@ -24,7 +24,6 @@ pub struct Ticker {
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     best: Option<Best>,
     pub(super) last_price: Option<Price>,
-    #[schemars(with = "Option<String>")]
     price_change: Option<Decimal>,
     pub(super) price_change_pct: Option<f64>,
     open_price: Option<Price>,
