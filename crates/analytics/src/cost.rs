@@ -6,8 +6,7 @@ use serde::Serialize;
 
 use super::figure::{Standing, Unavailable, bps, derived_price, quotient, rounded_bps};
 use super::quotes::Touch;
-use tribune_binance::book::{Depth, Level, Order, Side};
-use tribune_binance::number::{Notional, PLACES, Price, Quantity};
+use tribune_binance::{Depth, Level, Notional, Order, PLACES, Price, Quantity, Side};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -5,8 +5,7 @@ use rust_decimal::{Decimal, RoundingStrategy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use tribune_binance::model::{Aggressor, Millis};
-use tribune_binance::number::{Notional, Price, Quantity};
+use tribune_binance::{Aggressor, Millis, Notional, Price, Quantity};
 
 /// Decimal places of ratios, shares and basis points in an answer.
 pub const RATIO_PLACES: u32 = 4;

@@ -5,8 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::figure::{self, Standing, Unavailable, Window, derived_price};
-use tribune_binance::model::{Aggressor, Millis, Trade};
-use tribune_binance::number::{Notional, Price, Quantity};
+use tribune_binance::{Aggressor, Millis, Notional, Price, Quantity, Trade};
 
 /// The window of `orders_per_sec`.
 pub const RATE_SECS: u32 = 10;

@@ -6,8 +6,7 @@ use rust_decimal::prelude::ToPrimitive;
 
 use crate::depth::top_imbalance;
 use crate::quotes::Touch;
-use tribune_binance::book::Depth;
-use tribune_binance::model::Millis;
+use tribune_binance::{Depth, Millis};
 
 /// Ten minutes of samples: 300 of 40 bytes, about 12 KB per symbol. The feed keeps them, so that a page shows the past when
 /// it is opened.

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::figure::{Standing, Unavailable, significant};
-use tribune_binance::model::{Aggressor, Candle, Interval, Millis, Trade};
+use tribune_binance::{Aggressor, Candle, Interval, Millis, Trade};
 
 /// The fewest samples that make a slope.
 pub const MIN_SAMPLES: usize = 20;
@@ -126,7 +126,7 @@ pub fn kyle_lambda(samples: &[ImpactSample]) -> Result<KyleLambda, Unavailable> 
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tribune_binance::model::Interval::M1;
+    use tribune_binance::Interval::M1;
     use tribune_binance::testing::{minute, trade};
 
     #[test]

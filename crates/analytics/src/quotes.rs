@@ -5,8 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::figure::{self, Standing, Unavailable, bps, derived_price, quotient, rounded_bps};
-use tribune_binance::book::{Depth, Level};
-use tribune_binance::number::{Price, Quantity};
+use tribune_binance::{Depth, Level, Price, Quantity};
 
 /// Best bid below best ask, both above zero: every figure of a book starts from these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

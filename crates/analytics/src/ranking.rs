@@ -6,8 +6,7 @@ use std::sync::Arc;
 use rust_decimal::Decimal;
 
 use super::figure::{quotient, rounded};
-use tribune_binance::feed::Day;
-use tribune_binance::number::{Notional, Price};
+use tribune_binance::{Day, Notional, Price};
 
 /// The order of a ranking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,9 +130,8 @@ pub fn percent(part: Decimal) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tribune_binance::moment::Moment;
-    use tribune_binance::number::Quantity;
     use tribune_binance::testing::ManualClock;
+    use tribune_binance::{Moment, Quantity};
 
     /// Symbol, open, last, high, low, money traded.
     type Told = (&'static str, &'static str, &'static str, &'static str, &'static str, &'static str);

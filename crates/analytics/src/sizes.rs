@@ -1,6 +1,6 @@
 //! The default trade sizes of a cost estimate.
 
-use tribune_binance::number::{Notional, PLACES};
+use tribune_binance::{Notional, PLACES};
 
 /// The number of sizes, each ten times the one before.
 const SIZES: u32 = 4;

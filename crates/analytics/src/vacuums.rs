@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::figure::{Severity, Standing, Unavailable, quotient, rounded, twice_median};
 use super::profile::{Covered, Histogram, ProfileBasis};
-use tribune_binance::number::{Price, Quantity};
+use tribune_binance::{Price, Quantity};
 
 /// A row is low below this share of the median row, in percent.
 const THRESHOLD_PCT: u32 = 10;

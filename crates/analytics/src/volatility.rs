@@ -5,8 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::figure::{Standing, Unavailable, derived_price, rounded, significant};
-use tribune_binance::model::{Candle, Interval, Millis};
-use tribune_binance::number::Price;
+use tribune_binance::{Candle, Interval, Millis, Price};
 
 /// The market never closes, so a year has 365 days.
 const YEAR_MS: f64 = 365.0 * 86_400_000.0;
@@ -124,7 +123,7 @@ fn wilder(ranges: &[Decimal], period: usize) -> Option<Decimal> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tribune_binance::model::Interval::M1;
+    use tribune_binance::Interval::M1;
     use tribune_binance::testing::minute;
 
     fn closes(closes: &[&str]) -> Vec<Candle> {

@@ -13,10 +13,7 @@ use crate::icebergs::{self, IcebergTracker};
 use crate::quotes::Touch;
 use crate::walls::{WallTracker, Walls};
 use rust_decimal::prelude::ToPrimitive;
-use tribune_binance::feed::{Beats, BookView, OBSERVED_SECS, Observer};
-use tribune_binance::model::{Millis, Trade};
-use tribune_binance::number::Notional;
-use tribune_binance::tape::Tape;
+use tribune_binance::{Beats, BookView, Millis, Notional, OBSERVED_SECS, Observer, Tape, Trade};
 
 const SAMPLE_SECS: u64 = OBSERVED_SECS;
 /// Vanished levels are listed for this long.
@@ -169,11 +166,8 @@ fn breadth(view: &BookView) -> Result<(f64, Band), Unavailable> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tribune_binance::book::{Depth, Level};
-    use tribune_binance::model::Aggressor::Buyer;
-    use tribune_binance::moment::Moment;
-    use tribune_binance::number::Price;
     use tribune_binance::testing::{price, quantity, trade};
+    use tribune_binance::{Aggressor::Buyer, Depth, Level, Moment, Price};
 
     /// Twenty levels a side, and an ask of 500 at 102 that is a wall.
     fn look(watch: &Watch, tape: &Tape, has_wall: bool, time: Millis) {

@@ -115,13 +115,7 @@ pub struct Symbol {
 impl Symbol {
     /// A symbol that trades, with nothing known but its names.
     pub fn named(name: impl Into<Arc<str>>, base: impl Into<Arc<str>>, quote: impl Into<Arc<str>>) -> Self {
-        Self {
-            name: name.into(),
-            base: base.into(),
-            quote: quote.into(),
-            status: "TRADING".into(),
-            ..Self::default()
-        }
+        Self { name: name.into(), base: base.into(), quote: quote.into(), status: "TRADING".into(), ..Self::default() }
     }
 
     pub fn is_traded(&self) -> bool {

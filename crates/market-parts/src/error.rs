@@ -1,6 +1,7 @@
 //! Errors of the exchange as Tribune's own.
 
-use tribune_binance::rest::{ErrorKind as Kind, RestError};
+use tribune_binance::RestError;
+use tribune_binance::rest::ErrorKind as Kind;
 use tribune_core::{Error, ErrorKind};
 
 /// For `map_err`: neither type is of the crates that need this.

@@ -1,6 +1,6 @@
 //! Which markets a query names: assets alone, pairs in their spellings, and quotes for several assets.
 
-use tribune_binance::model::Symbol;
+use tribune_binance::Symbol;
 
 use crate::assets;
 use crate::matched::MatchedOn;

@@ -11,7 +11,7 @@ use crate::matched::MatchedOn;
 use crate::symbols::SymbolTable;
 use crate::tokens::{Gap, Token};
 use crate::words::{MAX_PHRASE_WORDS, Meaning, Sense, Words};
-use tribune_binance::model::Symbol;
+use tribune_binance::Symbol;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Doubt {

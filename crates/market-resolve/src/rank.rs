@@ -11,7 +11,7 @@ use crate::mentions::Mention;
 use crate::question::Question;
 use crate::symbols::SymbolTable;
 use crate::words::DEFAULT_INTERVAL;
-use tribune_binance::model::Symbol;
+use tribune_binance::Symbol;
 
 /// A document that answers a query.
 #[derive(Debug, Clone, PartialEq)]

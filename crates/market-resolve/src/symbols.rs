@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use crate::assets::{self, Assets};
 use crate::tokens::{is_one_edit_apart, phrase};
-use tribune_binance::model::Symbol;
-use tribune_binance::number::Notional;
+use tribune_binance::{Notional, Symbol};
 
 /// Quotes in the order in which people mean them when they name none.
 const QUOTES: &[&str] =

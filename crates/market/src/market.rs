@@ -24,11 +24,9 @@ pub(crate) use cache::Cache;
 pub(crate) use deep::DEEPEST;
 pub use trades::TradesReading;
 use tribune_analytics::{Feed, Published};
-use tribune_binance::book::Depth;
-use tribune_binance::feed::{self, BookState, BookView};
-use tribune_binance::model::Symbol;
-use tribune_binance::moment::Moment;
-use tribune_binance::rest::{self, Governor, Priority, Rest};
+use tribune_binance::feed;
+use tribune_binance::rest;
+use tribune_binance::{BookState, BookView, Depth, Governor, Moment, Priority, Rest, Symbol};
 pub(crate) use tribune_market_parts::book::NOT_KEPT;
 use tribune_market_resolve::SymbolTable;
 

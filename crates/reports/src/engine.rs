@@ -13,9 +13,7 @@ use super::compute::{self, Inputs, Slow};
 use super::exchange::Exchange;
 use super::freshness::FRESH;
 use tribune_analytics::Published;
-use tribune_binance::feed::BookState;
-use tribune_binance::model::Symbol;
-use tribune_binance::moment::Moment;
+use tribune_binance::{BookState, Moment, Symbol};
 
 /// How often fast figures are computed and leases renewed.
 const EVERY: Duration = Duration::from_millis(250);

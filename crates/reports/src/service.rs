@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use tokio::sync::watch;
-use tribune_binance::model::Symbol;
+use tribune_binance::Symbol;
 use tribune_citations::records::Records;
 use tribune_core::wire::clip;
 use tribune_core::{Clock, Error, Result};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use tribune_binance::rest::Method;
+use tribune_binance::{Endpoint, Method, Priority, Request, Rest, RestError, Signer, Stamped, Symbol};
 use tribune_core::{CallContext, Clock, Error, ErrorKind, JsonObject, Principal, Result, ToolOutput};
 use tribune_market_parts::exchange_error;
 
@@ -17,12 +17,8 @@ use super::journal::Journal;
 use super::order::{Order, OrderName};
 use super::preview::{Previews, VALID_FOR};
 use super::{CurrentBook, MAX_PRICE_AGE_MS, Market, Settings};
-use tribune_binance::model::Symbol;
-use tribune_binance::moment::Stamped;
 use tribune_binance::rest::answers::Decoded;
 use tribune_binance::rest::error::seconds;
-use tribune_binance::rest::request::Request;
-use tribune_binance::rest::{Endpoint, Priority, Rest, RestError, Signer};
 
 /// The exchange's code for an order it does not have.
 const NO_SUCH_ORDER: i64 = -2013;

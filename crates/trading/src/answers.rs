@@ -7,12 +7,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use tribune_core::Clock;
 
 use super::order::OrderName;
-use tribune_binance::model::Millis;
-use tribune_binance::moment::Stamped;
-use tribune_binance::number::{Notional, Price, Quantity};
 use tribune_binance::rest::answers::Decoded;
 use tribune_binance::rest::decode::{Wrong, parse, word};
 use tribune_binance::wire::{known_millis, nonzero};
+use tribune_binance::{Millis, Notional, Price, Quantity, Stamped};
 
 /// An order as the exchange has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

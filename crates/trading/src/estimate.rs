@@ -7,8 +7,7 @@ use tribune_core::Result;
 
 use super::order::{Order, Side, Terms, refuse};
 use tribune_analytics::cost::{Action, Cost, Size, cost};
-use tribune_binance::book::Depth;
-use tribune_binance::number::{Notional, Price, Quantity};
+use tribune_binance::{Depth, Notional, Price, Quantity};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Estimate {

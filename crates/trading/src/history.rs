@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use tribune_binance::number::Notional;
+use tribune_binance::Notional;
 use tribune_core::{Error, ErrorKind, Result};
 
 use super::Limits;

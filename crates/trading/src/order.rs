@@ -8,9 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tribune_core::{Error, Result};
 
-use tribune_binance::model::Symbol;
-use tribune_binance::number::{InvalidNumber, Notional, Price, Quantity};
-use tribune_binance::rest::request::Request;
+use tribune_binance::{InvalidNumber, Notional, Price, Quantity, Request, Symbol};
 use tribune_market_parts::exchange_error;
 
 const DECIMAL: &str = r"^[0-9]{1,15}(\.[0-9]{1,8})?$";

@@ -97,7 +97,7 @@ fn named(prefix: &str, bytes: &[u8]) -> String {
 mod tests {
     use super::*;
     use crate::order::{Side, Terms};
-    use tribune_binance::number::Quantity;
+    use tribune_binance::Quantity;
     use tribune_binance::testing::ManualClock;
 
     fn order(quantity: i128) -> Order {

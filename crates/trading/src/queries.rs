@@ -7,8 +7,7 @@ use tribune_core::{CallContext, Error, Result, ToolOutput};
 use super::account::TradingAccount;
 use super::answers::{self, Account, OrderState, OwnTrade};
 use super::spec::OneOrder;
-use tribune_binance::rest::Endpoint;
-use tribune_binance::rest::request::Request;
+use tribune_binance::{Endpoint, Request};
 use tribune_market_parts::exchange_error;
 
 const DEFAULT_LISTED: u32 = 50;

@@ -12,7 +12,7 @@ use crate::figure::{Severity, Standing, Unavailable, median, significant};
 use crate::icebergs::{IcebergHint, IcebergTracker};
 use crate::walls::{Vanished, Walls};
 use baseline::{MIN_BASELINE, short_past};
-use tribune_binance::model::{Candle, Millis};
+use tribune_binance::{Candle, Millis};
 
 /// A quote rate below this many times the usual is no anomaly, whatever its percentile.
 const QUOTE_RATE_FACTOR: f64 = 3.0;

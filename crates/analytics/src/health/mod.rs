@@ -16,7 +16,7 @@ use crate::depth::Band;
 use crate::figure::{Severity, Standing, Unavailable, quotient, significant};
 use crate::flow::TradeFlow;
 use rust_decimal::prelude::ToPrimitive;
-use tribune_binance::number::Notional;
+use tribune_binance::Notional;
 
 /// Half the width of the band of depth and balance.
 pub const BAND_BPS: u32 = 25;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::figure::{Standing, Unavailable};
 use crate::flow::{share, vwap};
-use tribune_binance::number::{Notional, Price, Quantity};
+use tribune_binance::{Notional, Price, Quantity};
 
 /// The smallest share of the value area.
 const VALUE_AREA: (i128, i128) = (70, 100);

@@ -8,9 +8,7 @@ use serde::Serialize;
 
 use crate::figure::{BookSide, Severity, Standing, Unavailable, bps, ratio, rounded, twice_median};
 use crate::quotes::Touch;
-use tribune_binance::book::{Depth, Level, Order, Side};
-use tribune_binance::model::{Millis, Trade};
-use tribune_binance::number::{Notional, Price, Quantity};
+use tribune_binance::{Depth, Level, Millis, Notional, Order, Price, Quantity, Side, Trade};
 
 /// After a pause this long between views, persistence starts over.
 const MOST_PAUSE_MS: Millis = 3_000;

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use super::super::{MatchedOn, SymbolTable};
 use super::{ids, listing, search, symbol, table};
 use crate::id::Kind;
-use tribune_binance::model::Interval;
-use tribune_binance::number::Notional;
+use tribune_binance::{Interval, Notional};
 
 #[test]
 fn ticker_comes_first_and_other_quotes_last() {

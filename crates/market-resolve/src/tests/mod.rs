@@ -8,8 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Match, SymbolTable};
-use tribune_binance::model::Symbol;
-use tribune_binance::number::Notional;
+use tribune_binance::{Notional, Symbol};
 
 /// Quotes, then the bases that are traded in them. A quote in brackets has stopped trading.
 const MARKETS: &[&str] = &[

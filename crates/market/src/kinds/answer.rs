@@ -14,9 +14,7 @@ use tribune_core::{Document, DocumentId, JsonObject, Result};
 use super::time::Time;
 use super::{Figures, title};
 use crate::market::{BookReading, Market, Origin};
-use tribune_binance::feed::BookState;
-use tribune_binance::model::{Millis, Symbol};
-use tribune_binance::moment::Moment;
+use tribune_binance::{BookState, Millis, Moment, Symbol};
 use tribune_citations::record;
 use tribune_market_resolve::id::{Kind, MarketId};
 

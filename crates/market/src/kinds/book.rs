@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use tribune_analytics::quotes::{Quote, Quotes, quotes};
-use tribune_binance::book::{Depth, Level};
+use tribune_binance::{Depth, Level};
 
 /// Levels a side that one answer shows.
 const MAX_SHOWN: usize = 100;

@@ -6,7 +6,7 @@ use tribune_analytics::depth::{Band, TopImbalance, bands, top_imbalance};
 use tribune_analytics::health::BAND_BPS;
 use tribune_analytics::quotes::{Quotes, quotes};
 use tribune_analytics::walls::Walls;
-use tribune_binance::feed::BookState;
+use tribune_binance::BookState;
 
 /// Levels of each side that count for the imbalance.
 const TOP_LEVELS: usize = 20;
@@ -80,11 +80,8 @@ impl Figures for BookHealth {
 #[cfg(test)]
 mod tests {
     use tribune_analytics::Watch;
-    use tribune_binance::feed::Observer as _;
-    use tribune_binance::feed::{Beats, BookView};
-    use tribune_binance::moment::Moment;
-    use tribune_binance::tape::Tape;
     use tribune_binance::testing::depth;
+    use tribune_binance::{Beats, BookView, Moment, Observer as _, Tape};
 
     /// The book moves on between two looks: its walls are where it is now, and as large as they are now.
     #[test]

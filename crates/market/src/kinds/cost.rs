@@ -4,7 +4,7 @@ use super::book::BookOf;
 use super::prelude::*;
 use crate::market::DEEPEST;
 use tribune_analytics::cost::{Action, Cost, Size, cost};
-use tribune_binance::book::Depth;
+use tribune_binance::Depth;
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CostToTrade {

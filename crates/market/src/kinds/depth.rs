@@ -7,7 +7,7 @@ use tribune_analytics::depth::{Band, TopImbalance, bands, top_imbalance};
 use tribune_analytics::health::BAND_BPS;
 use tribune_analytics::quotes::quotes;
 use tribune_analytics::sizes::sizes;
-use tribune_binance::book::Depth;
+use tribune_binance::Depth;
 
 /// Levels a side that an answer lists.
 const MAX_SHOWN: usize = 20;

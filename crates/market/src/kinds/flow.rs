@@ -116,7 +116,7 @@ pub(super) fn took_and_gave(flow: &TradeFlow, about: &About) -> String {
 mod tests {
     use super::*;
     use crate::market::Origin;
-    use tribune_binance::moment::Moment;
+    use tribune_binance::Moment;
 
     #[test]
     fn window_names_its_coverage() {

@@ -2,7 +2,7 @@
 
 use super::prelude::*;
 use tribune_analytics::volatility::{Atr, RealisedVolatility, atr, realised};
-use tribune_binance::rest::KlinesQuery;
+use tribune_binance::KlinesQuery;
 
 /// Candles that one answer shows.
 const MAX_SHOWN: usize = 500;

@@ -45,8 +45,7 @@ pub(crate) use search::{Found, at_hand, found, found_all};
 pub use time::Time;
 
 use crate::market::Market;
-use tribune_binance::model::Symbol;
-use tribune_binance::rest::KlinesQuery;
+use tribune_binance::{KlinesQuery, Symbol};
 use tribune_market_resolve::asset_name;
 use tribune_market_resolve::id::{Kind, MarketId};
 

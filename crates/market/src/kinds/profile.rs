@@ -5,8 +5,7 @@ use std::sync::Arc;
 use super::prelude::*;
 use tribune_analytics::impact::{Amihud, amihud};
 use tribune_analytics::profile::{Histogram, ProfileRow, RowWidth, VolumeProfile, counts, volume_profile};
-use tribune_binance::moment::Stamped;
-use tribune_binance::rest::KlinesQuery;
+use tribune_binance::{KlinesQuery, Stamped};
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Profile {
@@ -135,7 +134,7 @@ impl Figures for Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tribune_binance::moment::Moment;
+    use tribune_binance::Moment;
     use tribune_binance::testing::minute;
 
     #[test]

@@ -7,8 +7,7 @@ use super::known::or_unknown;
 use super::{About, Answer, flow, info, pair_name, ranking, ticker, title, trades};
 use crate::market::Market;
 use ranking::SILENT_MS;
-use tribune_binance::model::Symbol;
-use tribune_binance::moment::written;
+use tribune_binance::{Symbol, written};
 use tribune_market_resolve::id::{Kind, MarketId};
 
 /// A search result, and the answer that its page shows.

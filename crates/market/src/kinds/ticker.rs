@@ -6,8 +6,8 @@ use rust_decimal::prelude::ToPrimitive as _;
 use super::prelude::*;
 use tribune_analytics::figure::rounded_bps;
 use tribune_analytics::quotes::{Quote, Touch};
-use tribune_binance::moment::Moment;
-use tribune_binance::rest::{self, ErrorKind, RestError};
+use tribune_binance::rest::{self, ErrorKind};
+use tribune_binance::{Moment, RestError};
 
 /// The usual window of the ticker.
 const DAY: Millis = 24 * 3_600 * 1_000;

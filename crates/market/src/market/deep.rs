@@ -3,8 +3,7 @@
 use std::time::Duration;
 
 use super::{BookReading, Market};
-use tribune_binance::feed::BookState;
-use tribune_binance::model::Symbol;
+use tribune_binance::{BookState, Symbol};
 
 /// The most levels that the exchange gives.
 pub(crate) const DEEPEST: u32 = 5_000;

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tribune_binance::feed::Observer as _;
+use tribune_binance::{Day, Moment, Observer as _, RestError};
 use tribune_market_parts::exchange_error;
 
 use tokio_util::sync::CancellationToken;
@@ -13,9 +13,7 @@ use tribune_core::Result;
 
 use super::worth::by_worth;
 use super::{Market, NOTABLE_OFFSET_MS};
-use tribune_binance::feed::Day;
-use tribune_binance::moment::Moment;
-use tribune_binance::rest::{self, RestError, Ticker};
+use tribune_binance::rest::{self, Ticker};
 use tribune_market_resolve::SymbolTable;
 
 /// Symbols come and go a few times a day.

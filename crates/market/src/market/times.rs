@@ -2,9 +2,7 @@
 
 use super::Market;
 use tribune_analytics::Published;
-use tribune_binance::model::{Candle, Interval, Millis, Symbol};
-use tribune_binance::moment::{Moment, Stamped};
-use tribune_binance::rest::{KlinesQuery, Shared};
+use tribune_binance::{Candle, Interval, KlinesQuery, Millis, Moment, Shared, Stamped, Symbol};
 
 impl Market {
     /// The exchange's time.

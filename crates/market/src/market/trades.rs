@@ -7,9 +7,7 @@ use tribune_core::Result;
 
 use super::{Market, Origin};
 use tribune_analytics::flow::RATE_SECS;
-use tribune_binance::model::{Millis, Symbol, Trade};
-use tribune_binance::moment::{Moment, Stamped};
-use tribune_binance::rest::{Aggregates, Shared};
+use tribune_binance::{Aggregates, Millis, Moment, Shared, Stamped, Symbol, Trade};
 
 /// Pages of aggregate trades fetched for one window.
 const MAX_TRADE_PAGES: usize = 10;
@@ -123,7 +121,7 @@ where
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use tribune_binance::model::Aggressor::Buyer;
+    use tribune_binance::Aggressor::Buyer;
     use tribune_binance::testing::trade;
 
     /// An exchange with so many aggregates, one every ten milliseconds, each of which is two trades.

@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tribune_binance::feed::Board;
-use tribune_binance::model::Symbol;
+use tribune_binance::{Board, Symbol};
 use tribune_market_resolve::SymbolTable;
 
 /// The unit.
@@ -40,10 +39,8 @@ pub(super) fn by_worth(table: &SymbolTable, board: &Board) -> Vec<Arc<str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tribune_binance::feed::Day;
-    use tribune_binance::moment::Moment;
-    use tribune_binance::number::{Notional, Price, Quantity};
     use tribune_binance::testing::ManualClock;
+    use tribune_binance::{Day, Moment, Notional, Price, Quantity};
 
     #[test]
     fn symbols_are_ranked_by_converted_turnover() {

@@ -1,8 +1,7 @@
 //! The chart and the order book at the moment of a citation, from memory.
 
 use serde::Serialize;
-use tribune_binance::model::{Candle, Millis, Symbol};
-use tribune_binance::tape::Tape;
+use tribune_binance::{Candle, Millis, Symbol, Tape};
 
 use crate::kinds::book::Levels;
 use crate::kinds::table::Table;
@@ -74,7 +73,7 @@ fn minutes(tape: &Tape, until: Millis) -> Vec<Candle> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tribune_binance::model::Aggressor::Buyer;
+    use tribune_binance::Aggressor::Buyer;
     use tribune_binance::testing::{price, quantity, trade};
 
     #[test]

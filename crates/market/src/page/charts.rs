@@ -3,9 +3,7 @@
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tribune_binance::book::{Depth, Level};
-use tribune_binance::model::Millis;
-use tribune_binance::number::{Price, Quantity};
+use tribune_binance::{Depth, Level, Millis, Price, Quantity};
 use tribune_core::JsonObject;
 use tribune_market_parts::book::{Pair, depth_chart, ladder};
 use tribune_page::parts::{noted, panel};

@@ -19,7 +19,7 @@ use super::{Page, board, missing, settled};
 use crate::kinds::ranking::SILENT_MS;
 use crate::kinds::{self, Answer};
 use crate::market::{Cache, Market};
-use tribune_binance::model::{Interval, Symbol};
+use tribune_binance::{Interval, Symbol};
 use tribune_market_parts::book::{imbalance_line, spread_line};
 use tribune_market_parts::parts::links;
 use tribune_market_resolve::id::{Kind, MarketId};

@@ -19,11 +19,8 @@ use crate::kinds::{self, About, Answer, Fields as _, Named, Provenance, Record};
 use crate::market::{self, Market};
 use crate::source::MarketSource;
 use tribune_analytics::cost::{Action, Size};
-use tribune_binance::feed;
-use tribune_binance::model::Millis;
-use tribune_binance::number::Notional;
-use tribune_binance::rest;
 use tribune_binance::testing::ShiftedClock;
+use tribune_binance::{Millis, Notional, feed, rest};
 use tribune_citations::Citations;
 use tribune_citations::records::Records;
 use tribune_market_resolve::id::MarketId;
@@ -179,7 +176,7 @@ impl Bench {
 impl Page<'_> {
     /// Of an answer about BTCUSDT without figures.
     pub(super) fn example(look: impl FnOnce(&Page<'_>)) {
-        let about = About::symbol(&tribune_binance::model::Symbol::named("BTCUSDT", "BTC", "USDT"));
+        let about = About::symbol(&tribune_binance::Symbol::named("BTCUSDT", "BTC", "USDT"));
         let time = "2026-11-16T00:00:00Z";
         let provenance = serde_json::json!({"venue": "binance", "source": "rest", "exchange_time": time,
             "received_time": time, "age_ms": 1});

@@ -7,10 +7,7 @@ use tribune_core::{Error, JsonObject, Result};
 
 use tribune_analytics::cost::{Action, Size};
 use tribune_analytics::ranking::Order;
-use tribune_binance::model::{Interval, Millis};
-use tribune_binance::moment::parse_time;
-use tribune_binance::number::InvalidNumber;
-use tribune_binance::rest::KlinesQuery;
+use tribune_binance::{Interval, InvalidNumber, KlinesQuery, Millis, parse_time};
 use tribune_market_resolve::SymbolTable;
 
 pub(super) struct Arguments<'a>(pub(super) &'a JsonObject);

@@ -12,8 +12,7 @@ use crate::kinds::{Answer, anomalies, average, book, book_health, compare, cost,
 use crate::kinds::{profile, ranking, ticker, trades, vacuums};
 use crate::market::Market;
 use tribune_analytics::ranking::Order;
-use tribune_binance::model::Interval;
-use tribune_binance::number::Price;
+use tribune_binance::Interval;
 
 /// Reads a market that changes by itself.
 const READ_LIVE: Hints = Hints { read_only: true, destructive: false, idempotent: true, open_world: true };

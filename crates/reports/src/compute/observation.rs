@@ -9,9 +9,7 @@ use super::Inputs;
 use crate::aged::millis;
 use crate::freshness;
 use crate::model::{IngestionStatus, Section};
-use tribune_binance::feed::{BookState, BookView, Status};
-use tribune_binance::model::{Millis, Trade};
-use tribune_binance::moment::written;
+use tribune_binance::{BookState, BookView, Millis, Status, Trade, written};
 
 pub(super) struct Observation<'a> {
     pub inputs: &'a Inputs<'a>,

@@ -18,7 +18,7 @@ use tribune_analytics::profile::{Histogram, RowWidth, volume_profile};
 use tribune_analytics::quotes::Touch;
 use tribune_analytics::vacuums::{self, vacuums};
 use tribune_analytics::walls::{self, Walls};
-use tribune_binance::number::Price;
+use tribune_binance::Price;
 
 /// Every price is a multiple of this.
 const SMALLEST_TICK: Price = Price::from_units(1);

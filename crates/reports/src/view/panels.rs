@@ -7,7 +7,7 @@ use tribune_page::{Amount, Cell, Column, Content, Figure, Panel, Tone, Width};
 use super::super::model::{Component, IngestionStatus, Level, Report, Section};
 use super::{count, figure, rounded, why};
 use tribune_analytics::{BookSide, Severity};
-use tribune_binance::book::{Depth, Level as BookLevel};
+use tribune_binance::{Depth, Level as BookLevel};
 use tribune_market_parts::book::{Pair, depth_chart, ladder};
 use tribune_market_parts::parts::{input_of, of_components, severe};
 use tribune_page::parts::{cell, noted, numbers, panel, panel_or_why, signed, table, tone_of, toned, words};

@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use serde_json::json;
 use std::sync::Arc;
-use tribune_binance::book::Depth;
+use tribune_binance::Depth;
 use tribune_binance::testing::depth;
 
 fn read(args: Value) -> Result<Order> {

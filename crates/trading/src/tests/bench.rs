@@ -14,10 +14,9 @@ use tribune_registry::Registry;
 
 use crate::config::tools;
 use crate::*;
-use tribune_binance::number::{Price, Quantity};
-use tribune_binance::rest::Signer;
 use tribune_binance::testing::depth;
 use tribune_binance::testing::{Asked, Reply, Server, ShiftedClock, client_by, until};
+use tribune_binance::{Price, Quantity, Signer};
 
 pub(super) const KEY: &str = "the-api-key-of-the-tests";
 const SECRET: &str = "the-secret-of-the-tests";

@@ -8,7 +8,7 @@ use tribune_core::ErrorKind;
 use super::bench::{Bench, bench, bench_with, order, order_json, with};
 use crate::Settings;
 use crate::confirm::WaitingOrders;
-use tribune_binance::number::Notional;
+use tribune_binance::Notional;
 use tribune_binance::testing::{Asked, Reply};
 
 async fn limited(change: impl FnOnce(&mut Settings)) -> Bench {

@@ -7,9 +7,7 @@ use tribune_market_parts::exchange_error;
 
 use super::SILENT_MS;
 use crate::market::{Market, Origin};
-use tribune_binance::feed::Day;
-use tribune_binance::moment::Moment;
-use tribune_binance::rest::Simulation;
+use tribune_binance::{Day, Moment, Simulation};
 
 /// Quote assets that an error names.
 const MOST_MONEYS: usize = 15;

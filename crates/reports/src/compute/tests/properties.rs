@@ -5,9 +5,8 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use tribune_analytics::flow::trade_flow;
 use tribune_analytics::{Unavailable, Window};
-use tribune_binance::book::Level;
-use tribune_binance::number::{Notional, Price, Quantity};
 use tribune_binance::testing::{books, trades};
+use tribune_binance::{Level, Notional, Price, Quantity};
 
 /// Numbers of all scales. Quantities are not negative: the wire format cannot express that.
 fn hostile_books() -> impl Strategy<Value = Depth> {

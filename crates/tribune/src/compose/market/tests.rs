@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use tribune_binance::number::Notional;
+use tribune_binance::Notional;
 use tribune_config::Environment;
 use tribune_core::{CallContext, Clock, DocumentId, Links, Principal, Source as _};
 use tribune_exchange_sim::{ApiKey, Exchange, Mode, Settings, Simulation};
