@@ -48,9 +48,9 @@ impl Board {
         self.days.read().clone()
     }
 
-    pub fn quote_volumes(&self) -> HashMap<Arc<str>, Notional> {
-        let days = self.days.read();
-        days.iter().map(|(symbol, day)| (symbol.clone(), day.quote_volume)).collect()
+    /// What a symbol's trades are worth in its quote asset.
+    pub fn quote_volume(&self, symbol: &str) -> Option<Notional> {
+        Some(self.lookup(symbol)?.quote_volume)
     }
 
     /// Sets the whole board, from REST.

@@ -99,13 +99,16 @@ fn ties_fall_by_status_then_quote_then_volume() {
         symbol("XYZ", "BBB", trading),
     ];
     let volumes = |aaa, bbb| {
-        let units = Notional::from_units;
-        HashMap::from([(Arc::from("XYZAAA"), units(aaa)), (Arc::from("XYZBBB"), units(bbb))])
+        move |name: &str| match name {
+            "XYZAAA" => Some(Notional::from_units(aaa)),
+            "XYZBBB" => Some(Notional::from_units(bbb)),
+            _ => None,
+        }
     };
-    let table = SymbolTable::new(symbols, &volumes(1, 2));
+    let table = SymbolTable::new(symbols, volumes(1, 2));
     let order = |table: &SymbolTable| -> Vec<String> { table.of_base("XYZ").map(|s| s.name.to_string()).collect() };
     assert_eq!(order(&table), ["XYZFDUSD", "XYZBTC", "XYZBBB", "XYZAAA", "XYZUSDT"]);
-    assert_eq!(order(&table.reranked(&volumes(3, 2)))[2..4], ["XYZAAA", "XYZBBB"]);
+    assert_eq!(order(&table.reranked(volumes(3, 2)))[2..4], ["XYZAAA", "XYZBBB"]);
 }
 
 #[test]

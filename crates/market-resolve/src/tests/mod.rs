@@ -57,5 +57,6 @@ fn listing<'a>(lines: impl Iterator<Item = &'a str>) -> SymbolTable {
         .iter()
         .zip(1..)
         .map(|(symbol, place)| (Arc::clone(&symbol.name), Notional::from_units(1_000_000 - place)));
-    SymbolTable::new(symbols.clone(), &volumes.collect::<HashMap<_, _>>())
+    let volumes: HashMap<_, _> = volumes.collect();
+    SymbolTable::new(symbols.clone(), |name| volumes.get(name).copied())
 }

@@ -68,7 +68,7 @@ fn crowd() -> SymbolTable {
         let quote = ["USDT", "BTC", "TRY"][number as usize % 3];
         symbol(&format!("COIN{base}"), quote, "TRADING")
     });
-    SymbolTable::new(symbols.collect(), &HashMap::new())
+    SymbolTable::new(symbols.collect(), |_| None)
 }
 
 /// Long and repetitive queries finish at once: what a token costs does not grow with the number of symbols.

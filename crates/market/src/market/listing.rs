@@ -58,7 +58,7 @@ impl Market {
         }
         let listed = info.value.symbols.iter().map(|symbol| symbol.name.clone());
         self.feed.board.list(listed.collect());
-        let table = Arc::new(SymbolTable::new(info.value.symbols.clone(), &self.feed.board.quote_volumes()));
+        let table = Arc::new(SymbolTable::new(info.value.symbols.clone(), |name| self.feed.board.quote_volume(name)));
         let refused = info.value.refused.iter();
         let unreadable = refused.map(|(symbol, why)| (symbol.to_uppercase(), why.clone()));
         self.known.unreadable.store(Arc::new(unreadable.collect()));
@@ -93,7 +93,7 @@ impl Market {
     /// Ranks the symbols by their known volumes.
     fn rerank(&self) {
         if let Some(table) = self.known.table.load_full() {
-            let table = Arc::new(table.reranked(&self.feed.board.quote_volumes()));
+            let table = Arc::new(table.reranked(|name| self.feed.board.quote_volume(name)));
             self.rank_all(&table);
             self.known.table.store(Some(table));
         }
@@ -104,8 +104,8 @@ impl Market {
         for book in self.feed.books() {
             // It may have been tracked before the list of symbols was loaded.
             book.set_rank(self.rank(&book.symbol));
-            if let Some(day) = self.feed.board.lookup(&book.symbol) {
-                book.watch.set_turnover(day.quote_volume);
+            if let Some(turnover) = self.feed.board.quote_volume(&book.symbol) {
+                book.watch.set_turnover(turnover);
             }
         }
     }

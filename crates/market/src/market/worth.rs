@@ -69,7 +69,7 @@ mod tests {
             };
             (Arc::from(format!("{base}{quote}")), day)
         }));
-        let table = SymbolTable::new(symbols.to_vec(), &HashMap::new());
+        let table = SymbolTable::new(symbols.to_vec(), |_| None);
         let ranked = by_worth(&table, &board);
         let names: Vec<&str> = ranked.iter().map(|name| &**name).collect();
         // 2 m, 1.5 m, 1 m, 0.9 m, and one whose money nobody can value.
