@@ -24,9 +24,7 @@ pub(crate) use cache::Cache;
 pub(crate) use deep::DEEPEST;
 pub use trades::TradesReading;
 use tribune_analytics::{Feed, Published};
-use tribune_binance::feed;
-use tribune_binance::rest;
-use tribune_binance::{BookState, BookView, Depth, Governor, Moment, Priority, Rest, Symbol};
+use tribune_binance::{BookState, BookView, Depth, Governor, Moment, Priority, Rest, Symbol, feed, rest};
 pub(crate) use tribune_market_parts::book::NOT_KEPT;
 use tribune_market_resolve::SymbolTable;
 

@@ -4,8 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use tribune_binance::rest;
-use tribune_binance::{Governor, Notional, Priority, Rest, Signer};
+use tribune_binance::{Governor, Notional, Priority, Rest, Signer, rest};
 use tribune_config::{Environment, Secret, check_range};
 use tribune_core::{Error, Result, Tool};
 use tribune_market_parts::exchange_error;

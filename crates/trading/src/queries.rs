@@ -155,10 +155,9 @@ impl Listing {
         {
             return Err(Error::invalid_argument("start_time is after end_time: give the earlier one as start_time"));
         }
-        let request = Request::new(endpoint).symbol(&self.symbol);
-        let request = request.and_then(|request| request.limit(self.limit, MAX_LISTED));
+        let request = Request::new(endpoint).symbol(&self.symbol).map_err(exchange_error)?;
         Ok(request
-            .map_err(exchange_error)?
+            .limit(self.limit)
             .with_some("startTime", self.start_time)
             .with_some("endTime", self.end_time)
             .with_some(from_id, self.from_id))

@@ -253,7 +253,7 @@ impl LocalBook {
     fn check(&mut self) -> Result<(), Fault> {
         let fault = if self.depth.is_crossed() {
             Fault::Crossed
-        } else if self.depth.is_exhausted() {
+        } else if self.depth.bids.is_exhausted() || self.depth.asks.is_exhausted() {
             Fault::Exhausted
         } else {
             return Ok(());

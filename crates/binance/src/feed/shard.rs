@@ -35,6 +35,8 @@ const LATE_FOR: Duration = Duration::from_secs(6);
 const BETWEEN_COMPARISONS: Duration = Duration::from_millis(500);
 /// How often a connection is replaced because one symbol's streams stay silent on it.
 const RENEW_EVERY: Duration = Duration::from_secs(600);
+/// Of so many of the most traded symbols, snapshots with all 5,000 levels are taken.
+const DEEP_RANKS: usize = 10;
 /// Levels a side that a book keeps.
 const MAX_LEVELS: usize = 6_000;
 /// Messages read in one go before anything else is done.
@@ -233,7 +235,7 @@ impl<O: Observer> Shard<O> {
         for (symbol, tracked) in &mut self.symbols {
             let (rank, is_pinned) = (tracked.published.rank(), tracked.published.is_pinned());
             let (want, limit) = match tracked.due(now) {
-                Some((Want::Book, _)) => (Want::Book, self.settings.snapshot_limit(rank, is_pinned)),
+                Some((Want::Book, _)) => (Want::Book, if is_pinned && rank < DEEP_RANKS { 5_000 } else { 1_000 }),
                 Some((Want::UpdateId, _)) if compared.as_ref() == Some(symbol) => (Want::UpdateId, FEWEST),
                 _ => continue,
             };

@@ -98,7 +98,7 @@ impl<O: Observer> Tracked<O> {
         self.opened = None;
         self.published.lost();
         if matches!(self.published.status().state, BookState::Live | BookState::Stale) {
-            self.set_stale(why, now);
+            self.published.set_status(BookState::Stale, Some(why.to_owned()), now);
         }
         self.forget_book();
         self.book.reopened();
@@ -170,10 +170,6 @@ impl<O: Observer> Tracked<O> {
             Some(why) => (BookState::Stale, Some(why.to_owned())),
             None => (BookState::Live, None),
         }
-    }
-
-    fn set_stale(&self, why: &str, now: Moment) {
-        self.published.set_status(BookState::Stale, Some(why.to_owned()), now);
     }
 
     /// Says why the book is in the state that it is in.

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Feed, Published};
 use serde_json::Value;
-use tribune_binance::feed;
-use tribune_binance::{BookState, Rest};
+use tribune_binance::{BookState, Rest, feed};
 use tribune_exchange_sim::{Exchange, Fault, Limits, Simulation};
 
 use crate::oracle::{Truth, Verdict};

@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
-use tribune_binance::rest;
-use tribune_binance::{Rest, feed};
+use tribune_binance::{Rest, feed, rest};
 use tribune_core::SystemClock;
 use tribune_exchange_sim::{Exchange, Limits, Mode, Settings, Simulation};
 

@@ -10,8 +10,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use tribune_analytics::{Feed, Published};
-use tribune_binance::rest;
-use tribune_binance::{Rest, feed};
+use tribune_binance::{Rest, feed, rest};
 use tribune_core::{Clock, SystemClock};
 
 use super::{exchange, messages::IDS};

@@ -7,6 +7,7 @@ use super::super::observer::Observer;
 use super::super::snapshots::Want;
 use super::{ASK_AFTER_AT_MOST, MAX_RETRY, NOT_COMING, Tracked, jitter};
 use crate::book::{Installed, Snapshot};
+use crate::feed::BookState;
 use crate::moment::Moment;
 use crate::rest::RestError;
 
@@ -100,7 +101,7 @@ impl<O: Observer> Tracked<O> {
         let Some(since) = self.behind_since else { return false };
         let behind = now.monotonic.saturating_duration_since(since);
         if behind >= STALE_AFTER {
-            self.set_stale(NOT_COMING, now);
+            self.published.set_status(BookState::Stale, Some(NOT_COMING.to_owned()), now);
         }
         behind >= RESUBSCRIBE_AFTER && now.monotonic >= self.resubscribe_at
     }

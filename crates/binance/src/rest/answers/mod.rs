@@ -15,7 +15,7 @@ use crate::wire::{TradeWire, known_millis, millis, nonzero};
 pub use info::ExchangeInfo;
 pub(super) use info::exchange_info;
 pub use ticker::Ticker;
-pub(super) use ticker::{all_tickers, ticker, tickers};
+pub(super) use ticker::{ticker, tickers};
 
 /// A decoded answer, and when it was true where the exchange says so.
 pub type Decoded<T> = Read<(T, Option<Millis>)>;
