@@ -40,14 +40,6 @@ pub enum Severity {
 }
 
 impl Severity {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
-    }
-
     /// By how large a figure is: medium and high from these on.
     pub(crate) fn by_size(figure: f64, medium: f64, high: f64) -> Self {
         match figure {

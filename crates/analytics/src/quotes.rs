@@ -106,11 +106,10 @@ pub struct Quotes {
 
 /// With one empty side the other is still reported; a crossed or locked book has no figures.
 pub fn quotes(depth: &Depth) -> Result<Quotes, Unavailable> {
-    let touch = match Touch::of(depth) {
-        Ok(touch) => Ok(touch),
-        Err(reason @ (Unavailable::NoBids | Unavailable::NoAsks)) => Err(reason),
-        Err(invalid) => return Err(invalid),
-    };
+    let touch = Touch::of(depth);
+    if let Err(invalid @ (Unavailable::Crossed { .. } | Unavailable::BadPrice)) = touch {
+        return Err(invalid);
+    }
     let known = touch.as_ref().ok();
     Ok(Quotes {
         best_bid: depth.bids.best().map(Quote::from),

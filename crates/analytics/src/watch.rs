@@ -46,7 +46,8 @@ struct Watching {
 
 impl Observer for Watch {
     fn set_turnover(&self, turnover: Notional) {
-        self.0.lock().walls.set_floor(floor(turnover));
+        let floor = Notional::from_units(turnover.units() / FLOOR_PART_OF_DAY);
+        self.0.lock().walls.set_floor(floor);
     }
 
     fn look(&self, view: &BookView, tape: &Tape, beats: Beats, time: Millis) {
@@ -151,10 +152,6 @@ fn news(watched_ms: Millis) -> String {
     } else {
         format!("{window}; the book has been watched for {} s", watched_ms / 1_000)
     }
-}
-
-fn floor(day: Notional) -> Notional {
-    Notional::from_units(day.units() / FLOOR_PART_OF_DAY)
 }
 
 fn breadth(view: &BookView) -> Result<(f64, Band), Unavailable> {

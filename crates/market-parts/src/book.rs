@@ -2,8 +2,7 @@
 
 use jiff::Timestamp;
 use rust_decimal::Decimal;
-use tribune_analytics::history::{HISTORY_SECS, IMBALANCE_LEVELS, Sample};
-use tribune_analytics::quotes::Touch;
+use tribune_analytics::{HISTORY_SECS, IMBALANCE_LEVELS, Sample, Touch};
 use tribune_binance::{Depth, Level, Millis, Quantity};
 use tribune_page::parts::panel_or_why;
 use tribune_page::text::{padded, places, ratio_places};

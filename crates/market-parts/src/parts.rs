@@ -46,15 +46,6 @@ pub fn input_of(input: &str, unit: &str) -> String {
     if unit.split(' ').count() > 3 { format!("{input} ({unit})") } else { format!("{input} {unit}") }
 }
 
-/// The tone of a severity.
-pub fn severe(severity: Option<&str>) -> Tone {
-    match severity {
-        Some("high") => Tone::Bad,
-        Some("medium") => Tone::Warning,
-        _ => Tone::Plain,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

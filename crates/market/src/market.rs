@@ -153,14 +153,11 @@ impl Market {
             return Ok(table);
         }
         let mut tried = self.known.tried.subscribe();
-        let waited = tokio::time::timeout(WAIT_FOR_SYMBOLS, tried.wait_for(|tried| *tried > 0)).await;
+        let _ = tokio::time::timeout(WAIT_FOR_SYMBOLS, tried.wait_for(|tried| *tried > 0)).await;
         if let Some(table) = self.known.table.load_full() {
             return Ok(table);
         }
-        let why = match waited {
-            Ok(_) => self.known.trouble.lock().as_ref().map(ToString::to_string),
-            Err(_) => None,
-        };
+        let why = self.known.trouble.lock().as_ref().map(ToString::to_string);
         let why = why.unwrap_or_else(|| "the exchange has not answered yet".to_owned());
         Err(Error::unavailable(format!(
             "The list of symbols could not be loaded: {why}. It is tried again by itself; ask again in a few seconds."
@@ -272,10 +269,10 @@ impl Market {
     /// milliseconds.
     pub async fn current_book(&self, symbol: &str, max_age_ms: u64) -> Result<(Depth, u64)> {
         let symbol = self.traded(symbol).await?;
-        let live = self.watched(&symbol).and_then(|tracked| Some((tracked.live()?, tracked.confirmed())));
-        if let Some((view, confirmed)) = live {
-            let age = self.clock.monotonic().saturating_duration_since(confirmed);
-            let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+        if let Some(tracked) = self.watched(&symbol)
+            && let Some(view) = tracked.live()
+        {
+            let age_ms = self.last_word(&tracked).age_ms(&*self.clock);
             if age_ms <= max_age_ms {
                 return Ok((view.depth.clone(), age_ms));
             }

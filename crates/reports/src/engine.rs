@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::aged::FRESH;
 use super::cache::{Claim, Generated, Lease, NodeId, ReportCache, Token, Unavailable};
 use super::compute::{self, Inputs, Slow};
 use super::exchange::Exchange;
-use super::freshness::FRESH;
 use tribune_analytics::Published;
 use tribune_binance::{BookState, Moment, Symbol};
 
@@ -106,7 +106,8 @@ impl Engine {
     async fn claim(&mut self) -> Result<(), Unavailable> {
         let exchange = &*self.exchange;
         let warm = self.tracked.values().filter(|symbol| symbol.is_warm(exchange));
-        let claims: Vec<Claim> = warm.map(|symbol| symbol.claim(exchange)).collect();
+        let claim = |of: &Tracked| Claim { symbol: of.symbol.name.clone(), is_fresh: of.is_fresh(exchange) };
+        let claims: Vec<Claim> = warm.map(claim).collect();
         if claims.is_empty() {
             return Ok(());
         }
@@ -196,10 +197,6 @@ impl Tracked {
         let waited = now.saturating_duration_since(self.listed);
         let has_come = |published: Arc<Published>| published.status().state != BookState::Warming;
         waited >= WARM_WITHIN || exchange.feed().lookup(&self.symbol.name).is_some_and(has_come)
-    }
-
-    fn claim(&self, exchange: &dyn Exchange) -> Claim {
-        Claim { symbol: self.symbol.name.clone(), is_fresh: self.is_fresh(exchange) }
     }
 
     /// The lease to release, if it has one.

@@ -3,8 +3,7 @@
 //! - [`model`]: the report, field by field, and its schema
 //! - [`exchange`]: what reports need from the exchange
 //! - [`compute`]: computes a report from what the feed publishes; pure
-//! - [`freshness`]: at which age data is ok, degraded or down
-//! - [`aged`]: a report and the time since it was generated
+//! - [`aged`]: a report and the time since it was generated; at which age data is ok, degraded or down
 //! - [`cache`]: where reports and leases are kept
 //! - `engine`: the loop that keeps reports current
 //! - `reader`: reads reports and lets their ages grow
@@ -24,7 +23,6 @@ pub mod compute;
 pub mod config;
 mod engine;
 pub mod exchange;
-pub mod freshness;
 pub mod markdown;
 mod metrics;
 pub mod model;

@@ -62,18 +62,14 @@ impl Reader {
 }
 
 fn newer(known: Generated, read: Generated) -> Generated {
-    match order(&known.report).cmp(&order(&read.report)) {
+    let order = |of: &Generated| (of.report.writer.writer_token, of.report.writer.sequence);
+    match order(&known).cmp(&order(&read)) {
         // The same report: it cannot have become younger.
         Ordering::Equal => Generated { at: known.at.min(read.at), ..known },
         // Tokens go back if the cache has lost everything and its clock was set back; our clock does not.
         Ordering::Greater if read.at < known.at + SURELY_LATER => known,
         _ => read,
     }
-}
-
-/// Of two reports of a symbol, the one with the larger order is newer.
-fn order(report: &Report) -> (u64, u64) {
-    (report.writer.writer_token, report.writer.sequence)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use serde::Serialize;
 use tribune_core::Result;
 
 use super::order::{Order, Side, Terms, refuse};
-use tribune_analytics::cost::{Action, Cost, Size, cost};
+use tribune_analytics::{Action, Cost, Size, cost};
 use tribune_binance::{Depth, Notional, Price, Quantity};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]

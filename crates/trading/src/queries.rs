@@ -10,7 +10,6 @@ use super::spec::OneOrder;
 use tribune_binance::{Endpoint, Request};
 use tribune_market_parts::exchange_error;
 
-const DEFAULT_LISTED: u32 = 50;
 /// The longest list: a hundred orders fit the size that hosts accept.
 const MAX_LISTED: u32 = 100;
 const MAX_BALANCES: usize = 300;
@@ -46,7 +45,7 @@ pub(super) struct Listing {
 }
 
 const fn default_listed() -> u32 {
-    DEFAULT_LISTED
+    50
 }
 
 #[derive(Serialize, JsonSchema)]

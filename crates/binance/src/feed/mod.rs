@@ -19,7 +19,6 @@ mod link;
 mod observer;
 mod published;
 mod pulse;
-mod settings;
 mod shard;
 mod snapshots;
 mod socket;
@@ -42,7 +41,6 @@ pub use health::Health;
 pub use observer::{OBSERVED_SECS, Observer};
 pub use published::{BookState, BookView, Published, Status};
 pub use pulse::{Beats, Pulse};
-pub use settings::Settings;
 
 use crate::moment::Moment;
 use crate::rest::Rest;
@@ -54,6 +52,28 @@ use snapshots::Wanted;
 const SYMBOLS_A_SHARD: usize = 200;
 /// How often unused books are looked for.
 const LOOK_FOR_IDLE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub stream_url: String,
+    /// A connection is replaced before the exchange ends it, which it does after a day.
+    pub rotate_after: Duration,
+    /// Books kept at the same time, pinned ones among them.
+    pub max_books: usize,
+    /// An unpinned book that is not used for this long is dropped.
+    pub idle_after: Duration,
+}
+
+impl Settings {
+    pub fn new(stream_url: impl Into<String>) -> Self {
+        Self {
+            stream_url: stream_url.into(),
+            rotate_after: Duration::from_secs(23 * 3600 + 1800),
+            max_books: 200,
+            idle_after: Duration::from_secs(600),
+        }
+    }
+}
 
 /// Every tracked symbol. Ends when it is dropped.
 pub struct Feed<O> {

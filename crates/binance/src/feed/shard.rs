@@ -13,12 +13,12 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tribune_clock::Clock;
 
+use super::Settings;
 use super::board::Board;
 use super::health::Health;
 use super::link::Link;
 use super::observer::Observer;
 use super::published::Published;
-use super::settings::Settings;
 use super::snapshots::{FEWEST, Want, Wanted};
 use super::socket::{Frame, Socket};
 use super::tracked::Tracked;

@@ -2,6 +2,7 @@
 //! document, the page and the citation record are made from it.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
@@ -268,13 +269,8 @@ impl Answer {
             snippet: snippet.map(Cow::Borrowed),
             surroundings,
         };
-        record(document, Some(&WithAnswer { answer }))
+        record(document, Some(BTreeMap::from([(RECORD, answer)])))
     }
-}
-
-#[derive(Serialize)]
-struct WithAnswer<'a> {
-    answer: Record<'a, &'a RawValue>,
 }
 
 /// What a citation record keeps of an answer beside its text.

@@ -1,7 +1,7 @@
 //! Order books: their levels, and the best prices alone.
 
 use super::prelude::*;
-use tribune_analytics::quotes::{Quote, Quotes, quotes};
+use tribune_analytics::{Quote, Quotes, quotes};
 use tribune_binance::{Depth, Level};
 
 /// Levels a side that one answer shows.

@@ -2,10 +2,7 @@
 
 use super::book::{BookOf, Middle};
 use super::prelude::*;
-use tribune_analytics::depth::{Band, TopImbalance, bands, top_imbalance};
-use tribune_analytics::health::BAND_BPS;
-use tribune_analytics::quotes::{Quotes, quotes};
-use tribune_analytics::walls::Walls;
+use tribune_analytics::{BAND_BPS, Band, Quotes, TopImbalance, Walls, bands, quotes, top_imbalance};
 use tribune_binance::BookState;
 
 /// Levels of each side that count for the imbalance.

@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 
 use super::prelude::*;
 use super::ticker;
-use tribune_analytics::depth::band;
-use tribune_analytics::health::BAND_BPS;
-use tribune_analytics::quotes::quotes;
-use tribune_analytics::volatility::{RealisedVolatility, realised};
+use tribune_analytics::{BAND_BPS, RealisedVolatility, band, quotes, realised};
 
 /// Returns of an hour each that make a day. A return takes two closes, and the newest candle has none yet.
 const RETURNS: usize = 24;

@@ -2,11 +2,7 @@
 
 use super::book::{BookOf, Levels, Middle};
 use super::prelude::*;
-use tribune_analytics::cost::{Action, Cost, Size, cost};
-use tribune_analytics::depth::{Band, TopImbalance, bands, top_imbalance};
-use tribune_analytics::health::BAND_BPS;
-use tribune_analytics::quotes::quotes;
-use tribune_analytics::sizes::sizes;
+use tribune_analytics::{Action, BAND_BPS, Band, Cost, Size, TopImbalance, bands, cost, quotes, sizes, top_imbalance};
 use tribune_binance::Depth;
 
 /// Levels a side that an answer lists.

@@ -4,7 +4,7 @@ mod pressure;
 
 use super::prelude::*;
 use pressure::{Impact, Pressure};
-use tribune_analytics::flow::{TradeFlow, trade_flow};
+use tribune_analytics::{TradeFlow, trade_flow};
 
 /// The default window.
 pub(crate) const FLOW_SECS: u32 = 60;

@@ -1,7 +1,7 @@
 //! Candles.
 
 use super::prelude::*;
-use tribune_analytics::volatility::{Atr, RealisedVolatility, atr, realised};
+use tribune_analytics::{Atr, RealisedVolatility, atr, realised};
 use tribune_binance::KlinesQuery;
 
 /// Candles that one answer shows.

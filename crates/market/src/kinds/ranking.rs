@@ -7,7 +7,7 @@ use std::fmt::Debug;
 
 use super::prelude::*;
 use days::{Days, quote_asset};
-use tribune_analytics::ranking::{Order, Place, Ranking, percent};
+use tribune_analytics::{Order, Place, Ranking, percent};
 use tribune_market_resolve::id::MarketId;
 
 /// Streams that are silent for this long have failed.

@@ -4,8 +4,7 @@ use futures::future::join_all;
 use rust_decimal::prelude::ToPrimitive as _;
 
 use super::prelude::*;
-use tribune_analytics::figure::rounded_bps;
-use tribune_analytics::quotes::{Quote, Touch};
+use tribune_analytics::{Quote, Touch, rounded_bps};
 use tribune_binance::rest::{self, ErrorKind};
 use tribune_binance::{Moment, RestError};
 

@@ -2,7 +2,7 @@
 
 use super::flow::took_and_gave;
 use super::prelude::*;
-use tribune_analytics::flow::{TradeFlow, trade_flow};
+use tribune_analytics::{TradeFlow, trade_flow};
 use tribune_binance::{Aggressor, Trade};
 
 /// How far back the tape is read for the newest trades.

@@ -6,7 +6,7 @@ use tribune_market_parts::exchange_error;
 use tribune_core::Result;
 
 use super::{Market, Origin};
-use tribune_analytics::flow::RATE_SECS;
+use tribune_analytics::RATE_SECS;
 use tribune_binance::{Aggregates, Millis, Moment, Shared, Stamped, Symbol, Trade};
 
 /// Pages of aggregate trades fetched for one window.

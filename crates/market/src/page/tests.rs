@@ -18,7 +18,7 @@ use super::{Beside, Page, then};
 use crate::kinds::{self, About, Answer, Fields as _, Named, Provenance, Record};
 use crate::market::{self, Market};
 use crate::source::MarketSource;
-use tribune_analytics::cost::{Action, Size};
+use tribune_analytics::{Action, Size};
 use tribune_binance::testing::ShiftedClock;
 use tribune_binance::{Millis, Notional, feed, rest};
 use tribune_citations::Citations;
@@ -160,7 +160,7 @@ impl Bench {
         }
         let size = Size::Quote("1000".parse::<Notional>().expect("money"));
         let cost = kinds::cost::load(market, SYMBOL, Action::Buy, size).await;
-        let order = tribune_analytics::ranking::Order::Gain;
+        let order = tribune_analytics::Order::Gain;
         let top = kinds::ranking::load_top(market, None, order, 5).await;
         all.extend([cost.expect("a cost"), top.expect("a ranking")]);
         all.push(kinds::average::load(market, SYMBOL).await.expect("an average"));

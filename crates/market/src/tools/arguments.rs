@@ -5,8 +5,7 @@ use std::str::FromStr;
 use serde_json::Value;
 use tribune_core::{Error, JsonObject, Result};
 
-use tribune_analytics::cost::{Action, Size};
-use tribune_analytics::ranking::Order;
+use tribune_analytics::{Action, Order, Size};
 use tribune_binance::{Interval, InvalidNumber, KlinesQuery, Millis, parse_time};
 use tribune_market_resolve::SymbolTable;
 
@@ -78,12 +77,19 @@ impl Arguments<'_> {
         })
     }
 
-    pub(super) fn decimal<T: FromStr<Err = InvalidNumber>>(&self, name: &str) -> Result<Option<T>> {
-        self.text(name).map(str::parse).transpose().map_err(|error| {
-            Error::invalid_argument(format!(
-                "`{name}` is {error}: give a decimal number above zero with at most 8 places, such as \"200000\""
-            ))
-        })
+    pub(super) fn decimal<T>(&self, name: &str) -> Result<Option<T>>
+    where
+        T: FromStr<Err = InvalidNumber> + Default + PartialEq,
+    {
+        let why = match self.text(name).map(str::parse) {
+            None => return Ok(None),
+            Some(Ok(value)) if value != T::default() => return Ok(Some(value)),
+            Some(Ok(_)) => "zero".to_owned(),
+            Some(Err(error)) => error.to_string(),
+        };
+        Err(Error::invalid_argument(format!(
+            "`{name}` is {why}: give a decimal number above zero with at most 8 places, such as \"200000\""
+        )))
     }
 
     /// Whether the caller gave a list, which is answered with a list even for one symbol.

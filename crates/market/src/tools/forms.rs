@@ -11,7 +11,7 @@ use crate::kinds::schema::{Shape, book_schema, output_schema};
 use crate::kinds::{Answer, anomalies, average, book, book_health, compare, cost, depth, flow, health, info, klines};
 use crate::kinds::{profile, ranking, ticker, trades, vacuums};
 use crate::market::Market;
-use tribune_analytics::ranking::Order;
+use tribune_analytics::Order;
 use tribune_binance::Interval;
 
 /// Reads a market that changes by itself.

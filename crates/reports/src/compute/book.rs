@@ -3,9 +3,7 @@
 use super::observation::Observation;
 use super::ten_places;
 use crate::model::{Depth, LISTED_LEVELS, Level, Report};
-use tribune_analytics::Unavailable;
-use tribune_analytics::figure::{PRICE_PLACES, quotient};
-use tribune_analytics::quotes::Touch;
+use tribune_analytics::{PRICE_PLACES, Touch, Unavailable, quotient};
 use tribune_binance::{BookView, Level as BookLevel, Quantity};
 
 pub(super) fn fill(report: &mut Report, observed: &Observation<'_>) {

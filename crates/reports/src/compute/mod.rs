@@ -40,7 +40,7 @@ pub struct Inputs<'a> {
     /// The exchange's clock at `now`.
     pub exchange_now: Millis,
     pub simulated: Option<&'static str>,
-    /// How long the data is known to have been older than [`super::freshness::FRESH`].
+    /// How long the data is known to have been older than a second.
     pub old_for: Duration,
 }
 

@@ -6,8 +6,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Inputs;
-use crate::aged::millis;
-use crate::freshness;
+use crate::aged::{FRESH, millis, status};
 use crate::model::{IngestionStatus, Section};
 use tribune_binance::{BookState, BookView, Millis, Status, Trade, written};
 
@@ -37,7 +36,7 @@ impl<'a> Observation<'a> {
             book_status,
             last_trade: inputs.published.tape.last(),
             age,
-            status: freshness::status(age, inputs.old_for),
+            status: status(age, inputs.old_for),
         }
     }
 
@@ -47,7 +46,7 @@ impl<'a> Observation<'a> {
 
     /// Whether the book is live and fresh.
     pub fn is_current(&self) -> bool {
-        self.book_status.state == BookState::Live && self.age <= freshness::FRESH
+        self.book_status.state == BookState::Live && self.age <= FRESH
     }
 
     /// Up to when trades are known, by the exchange's clock: now, the last confirmation, or the last trade.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Decoded;
@@ -96,13 +97,9 @@ pub(in crate::rest) fn exchange_info(body: &[u8]) -> Decoded<ExchangeInfo> {
 }
 
 fn name_or_position(raw: &RawValue, at: usize) -> String {
-    #[derive(Deserialize)]
-    struct Named {
-        #[serde(deserialize_with = "word")]
-        symbol: String,
-    }
-    let named = parse::<Named>(raw.get().as_bytes());
-    named.map_or_else(|_| format!("symbols[{at}]"), |named| named.symbol)
+    let symbol: Option<Value> = serde_json::from_str(raw.get()).ok();
+    let name = symbol.as_ref().and_then(|symbol| symbol["symbol"].as_str());
+    name.map_or_else(|| format!("symbols[{at}]"), str::to_owned)
 }
 
 impl From<SymbolWire> for Symbol {

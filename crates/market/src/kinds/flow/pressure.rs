@@ -1,9 +1,7 @@
 //! Order-flow imbalance of the best levels, and price impact.
 
 use crate::kinds::prelude::*;
-use tribune_analytics::Watch;
-use tribune_analytics::history::EVERY_MS as SAMPLE_EVERY_MS;
-use tribune_analytics::impact::{KyleLambda, impact_samples, kyle_lambda};
+use tribune_analytics::{EVERY_MS as SAMPLE_EVERY_MS, KyleLambda, Watch, impact_samples, kyle_lambda};
 use tribune_binance::{Beats, Tape};
 
 /// A connection without data for this long is silent.

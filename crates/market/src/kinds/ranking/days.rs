@@ -44,17 +44,12 @@ impl Days {
         })
     }
 
-    fn age_ms(&self, market: &Market) -> u64 {
-        self.heard.age_ms(&*market.clock)
-    }
-
     /// From the streams, or from a request if they are silent.
     pub(super) async fn load(market: &Market, money: &str) -> Result<Self> {
         market.symbols().await?;
-        let at_hand = Self::at_hand(market, money);
-        if let Some(days) =
-            at_hand.filter(|days| market.feed.board.heard().is_some() && days.age_ms(market) < SILENT_MS)
-        {
+        let is_current = |heard: Moment| heard.age_ms(&*market.clock) < SILENT_MS;
+        let at_hand = Self::at_hand(market, money).filter(|_| market.feed.board.heard().is_some_and(is_current));
+        if let Some(days) = at_hand {
             return Ok(days);
         }
         let asked = market.days_loaded().await;

@@ -3,8 +3,7 @@
 use super::*;
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tribune_analytics::flow::trade_flow;
-use tribune_analytics::{Unavailable, Window};
+use tribune_analytics::{Unavailable, Window, trade_flow};
 use tribune_binance::testing::{books, trades};
 use tribune_binance::{Level, Notional, Price, Quantity};
 
