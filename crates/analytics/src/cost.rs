@@ -15,7 +15,6 @@ pub enum Action {
     Sell,
 }
 
-/// How much to trade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
     Quote(Notional),

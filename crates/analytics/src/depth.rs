@@ -90,7 +90,6 @@ pub struct Band {
     pub ask_complete: bool,
     /// (bid − ask)/(bid + ask) of the sums.
     pub imbalance: Option<f64>,
-    /// Why there is no imbalance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Unavailable>,
     pub standing: Standing,

@@ -60,7 +60,6 @@ pub struct TradeFlow {
     pub missing_trades: u64,
     /// Whether every trade of the window was seen.
     pub complete: bool,
-    /// Why figures are null.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Unavailable>,
     pub standing: Standing,

@@ -19,7 +19,6 @@ const JITTER_MS: Millis = 500;
 const MOST_PAUSE_MS: Millis = 3 * EVERY_MS;
 /// Over how long samples are kept.
 pub const HISTORY_SECS: u32 = 600;
-/// Levels per side of the imbalance.
 pub const IMBALANCE_LEVELS: usize = 20;
 
 /// A book at one moment.

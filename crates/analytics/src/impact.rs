@@ -6,7 +6,6 @@ use serde::Serialize;
 use super::figure::{Standing, Unavailable, significant};
 use tribune_binance::{Aggressor, Candle, Interval, Millis, Trade};
 
-/// The fewest samples that make a slope.
 pub const MIN_SAMPLES: usize = 20;
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

@@ -94,7 +94,6 @@ pub struct Quotes {
     pub microprice: Option<Decimal>,
     /// (bid − ask)/(bid + ask) of the best sizes.
     pub imbalance_l1: Option<f64>,
-    /// Why figures are null.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Unavailable>,
     /// Of mid and spread.

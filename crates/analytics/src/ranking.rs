@@ -8,7 +8,6 @@ use rust_decimal::Decimal;
 use super::figure::{quotient, rounded};
 use tribune_binance::{Day, Notional, Price};
 
-/// The order of a ranking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// What their trades of 24 hours are worth.
@@ -34,7 +33,6 @@ impl Order {
     }
 }
 
-/// One market among the others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Place {
     pub symbol: Arc<str>,
@@ -96,7 +94,6 @@ impl Ranking {
         places
     }
 
-    /// How many went this way.
     pub fn count(&self, direction: Ordering) -> usize {
         let went = |place: &&Place| place.direction() == Some(direction);
         self.places.iter().filter(went).count()
@@ -111,7 +108,6 @@ impl Ranking {
 }
 
 impl Place {
-    /// Whether it rose, fell or did neither.
     fn direction(&self) -> Option<Ordering> {
         self.change.map(|change| change.cmp(&Decimal::ZERO))
     }
@@ -122,7 +118,6 @@ fn part(price: Price, of: Price) -> Option<Decimal> {
     (price.decimal() - of.decimal()).checked_div(of.decimal())
 }
 
-/// For answers.
 pub fn percent(part: Decimal) -> Option<f64> {
     rounded(part.checked_mul(Decimal::ONE_HUNDRED)?)
 }

@@ -9,7 +9,6 @@ use tribune_binance::{Candle, Interval, Millis, Price};
 
 /// The market never closes, so a year has 365 days.
 const YEAR_MS: f64 = 365.0 * 86_400_000.0;
-/// The fewest returns that make an estimate.
 pub const MIN_RETURNS: usize = 10;
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]

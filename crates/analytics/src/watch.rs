@@ -116,7 +116,6 @@ impl Watch {
 }
 
 impl Watching {
-    /// The trades since the last observation.
     fn trades_since(&self, tape: &Tape) -> Vec<Trade> {
         let recent = tape.recent(self.last_look);
         recent.trades().filter(|trade| trade.last_id > self.last_trade).copied().collect()

@@ -94,7 +94,6 @@ impl FromStr for Interval {
     }
 }
 
-/// One symbol of exchangeInfo.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Symbol {
     pub name: Arc<str>,

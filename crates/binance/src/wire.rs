@@ -23,7 +23,6 @@ where
     Ok(Some(value).filter(|value| *value != T::default()))
 }
 
-/// A time in milliseconds.
 pub fn millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Millis, D::Error> {
     let time = Millis::deserialize(deserializer)?;
     if (0..=MAX_MILLIS).contains(&time) {

@@ -10,7 +10,6 @@ use tribune_page::{Amount, Content, DepthChart, Ladder, Line, Lines, Panel, Rung
 
 /// Why figures that need a live book are missing.
 pub const NOT_KEPT: &str = "this book is not kept live: the live-book limit is reached";
-/// Levels per side of the ladder.
 const RUNGS: usize = 12;
 /// The depth chart covers this distance from the mid, in percent.
 const CHART_PCT: f64 = 1.0;
@@ -18,7 +17,6 @@ const CHART_PCT: f64 = 1.0;
 const FEWEST_LEVELS: usize = 20;
 /// Points drawn per side; more are indistinguishable.
 const MOST_POINTS: usize = 160;
-/// The fewest samples of a line.
 const FEWEST_SAMPLES: usize = 3;
 
 /// The assets of a market, and the decimal places of its prices.

@@ -18,7 +18,6 @@ pub fn subtitle(base: &str, quote: &str, what: Option<&str>) -> String {
     }
 }
 
-/// The documents of one market.
 pub fn links(symbol: &str, has_report: bool) -> Vec<Neighbour> {
     let report = has_report.then(|| (format!("report:{symbol}"), "Report"));
     let all = [

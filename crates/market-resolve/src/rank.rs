@@ -13,7 +13,6 @@ use crate::symbols::SymbolTable;
 use crate::words::DEFAULT_INTERVAL;
 use tribune_binance::Symbol;
 
-/// A document that answers a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Match {
     pub id: DocumentId,
@@ -29,7 +28,6 @@ pub struct Match {
     pub alternatives: Vec<Arc<str>>,
 }
 
-/// Most alternatives that a match names.
 const MAX_ALTERNATIVES: usize = 5;
 
 /// Markets of other quotes whose tickers end a list.

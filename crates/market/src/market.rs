@@ -58,7 +58,6 @@ pub struct Market {
 struct Known {
     settings: Settings,
     table: ArcSwapOption<SymbolTable>,
-    /// When the table was loaded.
     loaded: Mutex<Moment>,
     /// When the last day of all symbols was loaded.
     days_loaded: Mutex<Option<Moment>>,
@@ -74,13 +73,10 @@ struct Known {
     deep: Cache<BookReading>,
 }
 
-/// Where a reading comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// From the exchange's streams.
     Stream,
-    /// From a REST request.
     Rest,
 }
 
@@ -142,7 +138,6 @@ impl Market {
         self.known.revision.load(Ordering::Relaxed)
     }
 
-    /// The symbols, if they are loaded.
     pub fn known_symbols(&self) -> Option<Arc<SymbolTable>> {
         self.known.table.load_full()
     }
@@ -174,7 +169,6 @@ impl Market {
         *self.known.loaded.lock()
     }
 
-    /// The symbols that are always tracked.
     pub fn always_tracked(&self) -> Vec<Arc<str>> {
         let books = self.feed.books();
         let pinned = books.iter().filter(|book| book.is_pinned());
@@ -209,7 +203,6 @@ impl Market {
         )))
     }
 
-    /// A symbol that is traded now.
     pub async fn traded(&self, name: &str) -> Result<Symbol> {
         let symbol = self.symbol(name).await?;
         if symbol.is_traded() {
@@ -281,7 +274,6 @@ impl Market {
         Ok((view.depth.clone(), view.received.age_ms(&*self.clock)))
     }
 
-    /// A snapshot of the book.
     pub async fn snapshot_of(&self, symbol: &Symbol, levels: u32) -> Result<BookReading> {
         let answer = self.rest.depth(&symbol.name, levels).await.map_err(exchange_error)?;
         let (depth, name) = (Depth::from(answer.value.clone()), &symbol.name);
@@ -328,7 +320,6 @@ impl Market {
         Some(format!("{skew}; ages are measured from receipt by a clock that does not jump"))
     }
 
-    /// The label of simulated data.
     pub fn simulated(&self) -> Option<&'static str> {
         self.rest.simulation().map(|simulation| match simulation {
             rest::Simulation::Simulated => "SIMULATED: from a simulated exchange, not from a real market",

@@ -55,7 +55,6 @@ impl AgedReport {
     }
 }
 
-/// As whole milliseconds.
 pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -17,7 +17,6 @@ use tribune_binance::{BookState, Moment, Symbol};
 
 /// How often fast figures are computed and leases renewed.
 const EVERY: Duration = Duration::from_millis(250);
-/// How often slow figures are computed.
 const SLOW_EVERY: Duration = Duration::from_secs(2);
 /// With a book confirmed longer ago than this, a node with a fresher one should write.
 const FRESH_WITHIN: Duration = Duration::from_secs(2);
@@ -29,7 +28,6 @@ const WARM_WITHIN: Duration = Duration::from_secs(3);
 /// What keeps an engine from writing, for the source's status.
 pub(super) type WritingTrouble = watch::Sender<Option<String>>;
 
-/// A symbol that this node tracks.
 struct Tracked {
     symbol: Symbol,
     listed: Instant,

@@ -20,7 +20,6 @@ use super::engine::WritingTrouble;
 use super::exchange::Exchange;
 use super::reader::Reader;
 
-/// Symbols that an error names.
 const MAX_NAMED: usize = 50;
 /// How often the cache is asked which symbols have reports.
 const REFRESH: Duration = Duration::from_secs(1);
@@ -43,13 +42,11 @@ pub struct ReportsSource {
     /// What keeps the engine of this process from writing.
     pub(super) trouble: Arc<WritingTrouble>,
     directory: watch::Sender<Directory>,
-    /// Grows when the listing changes.
     pub(super) revision: AtomicU64,
     started: OnceLock<Instant>,
     clock: Arc<dyn Clock>,
 }
 
-/// What the cache said last.
 #[derive(Clone, Default)]
 pub(super) struct Directory {
     /// The symbols that have reports.

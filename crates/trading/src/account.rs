@@ -40,7 +40,6 @@ pub(super) struct CheckedOrder {
     pub(super) estimate: Estimate,
 }
 
-/// A signed request that changes the account.
 pub(super) struct Change {
     pub(super) method: Method,
     pub(super) request: Request,
@@ -74,7 +73,6 @@ impl TradingAccount {
         rest.signed(&self.signer, Method::GET, request, read).await.map_err(exchange_error)
     }
 
-    /// The answer of a tool.
     pub(super) fn answer<T: Serialize>(&self, value: Stamped<T>, count: usize) -> Result<ToolOutput> {
         ToolOutput::structured(&Answer::new(value, self.clock()), count)
     }
@@ -111,7 +109,6 @@ impl TradingAccount {
         found.map_err(exchange_error)
     }
 
-    /// The line of an intent.
     pub(super) fn entry(&self, action: Action, order: OrderName, request: Value, cx: &CallContext) -> Entry {
         Entry {
             time: self.clock().now(),

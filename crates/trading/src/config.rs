@@ -17,7 +17,6 @@ use crate::{Limits, Market, Settings, tool};
 const MARKET_DATA_ONLY: &str = "https://data-api.binance.vision";
 const DEFAULT_QUOTES: [&str; 3] = ["USDT", "USDC", "FDUSD"];
 
-/// `[market.trading]`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
@@ -119,7 +118,6 @@ pub fn build(
     tools(settings, signer.map_err(exchange_error)?, rest.with_priority(Priority::Order), market)
 }
 
-/// The seven tools.
 pub(crate) fn tools(
     settings: Settings,
     signer: Signer,

@@ -144,7 +144,6 @@ impl Order {
         Ok(Self { symbol: args.symbol.clone(), side: args.side, terms })
     }
 
-    /// Adds the exchange's parameters.
     pub(super) fn write(&self, request: Request) -> Result<Request> {
         let mut request = request.symbol(&self.symbol).map_err(exchange_error)?;
         let described = json!(self);

@@ -36,7 +36,6 @@ impl Previews {
         Self { clock, valid_for, kept: Mutex::default() }
     }
 
-    /// A new token.
     pub(super) fn issue(&self, order: &Order, principal: &Principal) -> Result<String> {
         let token = random_name("preview-")?;
         let preview = Preview { order: order.clone(), principal: principal.clone(), issued: self.clock.monotonic() };

@@ -4,7 +4,6 @@ use std::collections::VecDeque;
 
 use crate::figure::{Unavailable, quantile};
 
-/// The fewest samples of a baseline.
 pub(super) const MIN_BASELINE: usize = 30;
 
 /// An hour of samples, one every ten seconds.

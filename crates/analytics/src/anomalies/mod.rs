@@ -52,7 +52,6 @@ pub struct Check {
     /// The window of the value: `the last 300 s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<String>,
-    /// Why it could not be checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Unavailable>,
     pub standing: Standing,
@@ -86,12 +85,10 @@ impl Check {
         }
     }
 
-    /// A check that could not be made.
     pub fn not_made(kind: AnomalyKind, reason: Unavailable) -> Self {
         Self::of(kind, 0, Err(reason))
     }
 
-    /// Sets the window of the value.
     #[must_use]
     pub fn over(mut self, window: impl Into<String>) -> Self {
         self.window = Some(window.into());

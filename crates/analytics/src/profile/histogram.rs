@@ -31,7 +31,6 @@ pub struct Covered {
     pub coverage: Option<f64>,
 }
 
-/// How wide the rows are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowWidth {
     Given(Price),

@@ -95,7 +95,6 @@ pub struct Walls {
 }
 
 impl Walls {
-    /// Those that vanished untraded after `since`.
     pub fn vanished_since(&self, since: Millis) -> impl Iterator<Item = &Vanished> {
         self.vanished_untraded.iter().filter(move |gone| gone.time_ms > since)
     }

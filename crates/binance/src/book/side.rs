@@ -104,7 +104,6 @@ impl<O: Order> Side<O> {
         self.prices[low..high].binary_search_by(|at| O::better(*at, price)).map(|at| at + low).map_err(|at| at + low)
     }
 
-    /// What rests at a price.
     pub fn lookup(&self, price: Price) -> Option<Quantity> {
         self.find(price).ok().map(|at| self.quantities[at])
     }

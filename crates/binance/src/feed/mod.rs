@@ -50,7 +50,6 @@ use snapshots::Wanted;
 
 /// Four streams a symbol, of the 1,024 that one connection may have.
 const SYMBOLS_A_SHARD: usize = 200;
-/// How often unused books are looked for.
 const LOOK_FOR_IDLE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, Clone)]
@@ -173,7 +172,6 @@ impl<O: Observer> Feed<O> {
         self.stop.cancel();
     }
 
-    /// Every tracked symbol.
     pub fn books(&self) -> Vec<Arc<Published<O>>> {
         let tracking = self.tracking.read();
         tracking.books.values().map(|(published, _)| published.clone()).collect()

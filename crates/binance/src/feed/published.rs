@@ -172,12 +172,10 @@ impl<O: Observer> Published<O> {
         self.confirmed.fetch_max(self.millis_at(at), Ordering::Relaxed);
     }
 
-    /// How often the book was resynced.
     pub fn resyncs(&self) -> u64 {
         self.resyncs.load(Ordering::Relaxed)
     }
 
-    /// The book is asked for.
     pub fn note_asked(&self, now: Instant) {
         self.asked.store(self.millis_at(now), Ordering::Relaxed);
     }
@@ -188,7 +186,6 @@ impl<O: Observer> Published<O> {
         millis.saturating_sub(self.asked.load(Ordering::Relaxed))
     }
 
-    /// Publishes a book together with its state.
     pub fn publish(&self, view: BookView, state: BookState, reason: Option<String>) {
         let now = view.received;
         self.store(Some(Arc::new(view)), state, reason, now);

@@ -42,7 +42,6 @@ const MAX_LEVELS: usize = 6_000;
 /// Messages read in one go before anything else is done.
 const BURST: usize = 64;
 
-/// What a shard is to do.
 pub(super) enum Command<O> {
     Track(Arc<Published<O>>),
     Forget(Arc<str>),
@@ -80,7 +79,6 @@ pub(super) struct Shard<O> {
     pub(super) past: Past,
 }
 
-/// Times of past events.
 #[derive(Debug, Default)]
 pub(super) struct Past {
     compared: Option<Instant>,

@@ -74,17 +74,14 @@ impl<O: Observer> Tracked<O> {
         }
     }
 
-    /// Whether its streams are open.
     pub(super) fn is_open(&self) -> bool {
         self.opened.is_some()
     }
 
-    /// The exchange refused its subscription.
     pub(super) fn refused(&self, why: &str, now: Moment) {
         self.set_reason(format!("the exchange refused the subscription; trying again: {why}"), now);
     }
 
-    /// Its streams are open from now on.
     pub(super) fn opened(&mut self, now: Moment, exchange_millis: i64) {
         self.opened = Some(now.monotonic);
         self.failures = 0;

@@ -81,7 +81,6 @@ pub(super) struct State {
     pub(super) failing: Option<Failing>,
 }
 
-/// The body of an answer.
 pub(super) type Raw = Stamped<Vec<u8>>;
 
 /// A series of failed requests, not counting refusals by the exchange's own code.

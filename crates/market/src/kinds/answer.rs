@@ -59,7 +59,6 @@ impl About {
     }
 }
 
-/// Source and time of figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     pub venue: Cow<'static, str>,
@@ -101,7 +100,6 @@ impl Provenance {
         provenance
     }
 
-    /// The time of the figures.
     pub fn as_of(&self) -> Timestamp {
         self.exchange_time.unwrap_or(self.received_time).0
     }
@@ -145,7 +143,6 @@ pub struct Answer {
     named: OnceLock<Named>,
 }
 
-/// An answer as one JSON object.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Envelope<'a, F> {
     id: &'a str,
@@ -188,7 +185,6 @@ impl Answer {
         })
     }
 
-    /// What the answer is about its market.
     pub(crate) fn what(&self) -> String {
         self.figures.what(&self.about).unwrap_or_else(|| title(self.kind).into_owned())
     }
@@ -205,7 +201,6 @@ impl Answer {
         self.figures.sentences(&self.about).into_iter().next().unwrap_or_default()
     }
 
-    /// What a tool gives.
     pub(crate) fn object<'a>(&'a self, url: &'a str) -> Envelope<'a, &'a JsonObject> {
         Envelope {
             id: self.id.as_str(),

@@ -10,7 +10,6 @@ use tribune_analytics::{BAND_BPS, RealisedVolatility, band, quotes, realised};
 const RETURNS: usize = 24;
 const CANDLES_ASKED: u32 = RETURNS as u32 + 2;
 
-/// One market of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     last_price: Option<Price>,

@@ -25,7 +25,6 @@ pub struct MarketDepth {
     levels: Levels,
 }
 
-/// What an order of one size costs.
 impl Row for (Notional, Cost) {
     const COLUMNS: &'static [&'static str] =
         &["side", "notional_quote", "vwap", "cost_bps", "cost_quote", "filled", "complete", "reason"];

@@ -16,14 +16,12 @@ pub struct OrderFlow {
     /// Absent where the trades are not known.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     sums: Option<TradeFlow>,
-    /// Why the trades are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     flow: Option<Known<TradeFlow>>,
     covered_secs: f64,
     orders_per_sec_counts: &'static str,
     order_flow_imbalance: Pressure,
     price_impact: Impact,
-    /// The window in words.
     #[serde(skip)]
     when: String,
 }

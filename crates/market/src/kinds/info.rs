@@ -52,7 +52,6 @@ impl Figures for TradingRules {
     }
 }
 
-/// The exchange as a whole.
 #[derive(Debug, Serialize)]
 pub struct Exchange {
     #[serde(flatten)]
@@ -77,7 +76,6 @@ struct QuoteAsset {
     symbols: usize,
 }
 
-/// Quote assets that are listed.
 const MOST_QUOTES: usize = 15;
 
 pub async fn exchange(market: &Market) -> Result<Exchange> {

@@ -4,7 +4,6 @@ use super::prelude::*;
 use tribune_analytics::{Atr, RealisedVolatility, atr, realised};
 use tribune_binance::KlinesQuery;
 
-/// Candles that one answer shows.
 const MAX_SHOWN: usize = 500;
 const ATR_PERIOD: usize = 14;
 

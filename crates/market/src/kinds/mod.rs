@@ -49,7 +49,6 @@ use tribune_binance::{KlinesQuery, Symbol};
 use tribune_market_resolve::asset_name;
 use tribune_market_resolve::id::{Kind, MarketId};
 
-/// The figures of one kind of answer.
 pub(crate) trait Figures: Fields + fmt::Debug + Send + Sync {
     /// What the answer is about its market, where that is not what all documents of its kind are about.
     fn what(&self, _about: &About) -> Option<String> {
@@ -65,7 +64,6 @@ pub(crate) trait Figures: Fields + fmt::Debug + Send + Sync {
     }
 }
 
-/// What a document is about.
 fn title(kind: Kind) -> Cow<'static, str> {
     Cow::Borrowed(match kind {
         Kind::Klines(interval) => return format!("{interval} candles").into(),

@@ -28,7 +28,6 @@ impl Row for ProfileRow {
     }
 }
 
-/// The candles of a window.
 pub(super) struct Past {
     pub(super) window: Window,
     pub(super) interval: Interval,

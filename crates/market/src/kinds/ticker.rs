@@ -8,7 +8,6 @@ use tribune_analytics::{Quote, Touch, rounded_bps};
 use tribune_binance::rest::{self, ErrorKind};
 use tribune_binance::{Moment, RestError};
 
-/// The usual window of the ticker.
 const DAY: Millis = 24 * 3_600 * 1_000;
 const MINUTE: Millis = 60 * 1_000;
 /// Stream prices older than this do not replace an answer of the exchange.
@@ -16,7 +15,6 @@ const MAX_STREAMED_AGE_MS: u64 = 60_000;
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Ticker {
-    /// Why figures are null.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// Absent if best prices are unknown: null would mean an empty side.
@@ -193,7 +191,6 @@ fn counted(ticker: &rest::Ticker) -> Option<u64> {
     Some(ticker.trades).filter(|trades| *trades > 0 || ticker.volume.is_zero())
 }
 
-/// Why figures are null.
 fn missing(ticker: &rest::Ticker) -> Option<String> {
     let quote = ticker.quote();
     let reasons = [

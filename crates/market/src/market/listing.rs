@@ -90,7 +90,6 @@ impl Market {
         Ok(tickers.received)
     }
 
-    /// Ranks the symbols by their known volumes.
     fn rerank(&self) {
         if let Some(table) = self.known.table.load_full() {
             let table = Arc::new(table.reranked(|name| self.feed.board.quote_volume(name)));
@@ -110,7 +109,6 @@ impl Market {
         }
     }
 
-    /// Tracks the symbols that are always tracked.
     fn pin(&self) {
         let Some(table) = self.known.table.load_full() else {
             return;
@@ -179,7 +177,6 @@ pub(super) async fn keep_symbols(market: &Market, stop: CancellationToken) {
     }
 }
 
-/// The state of retries after failures.
 #[derive(Debug, Default)]
 struct Retry {
     failures: u32,

@@ -5,12 +5,11 @@ use tribune_analytics::Published;
 use tribune_binance::{Candle, Interval, KlinesQuery, Millis, Moment, Shared, Stamped, Symbol};
 
 impl Market {
-    /// The exchange's time.
     pub fn exchange_now(&self) -> Millis {
         self.feed.health.exchange_millis(self.clock.now())
     }
 
-    /// The same at a past moment.
+    /// What it was at a past moment.
     pub(crate) fn exchange_time_of(&self, moment: &Moment) -> Millis {
         let age = moment.age_ms(&*self.clock);
         self.feed.health.exchange_millis_before(self.clock.now(), age)

@@ -13,7 +13,6 @@ use tribune_binance::{Aggregates, Millis, Moment, Shared, Stamped, Symbol, Trade
 const MAX_TRADE_PAGES: usize = 10;
 const TRADE_PAGE: u32 = 1_000;
 
-/// The trades of a window.
 #[derive(Debug, Clone)]
 pub struct TradesReading {
     /// Oldest first; some of them may lie outside the window.
@@ -27,7 +26,6 @@ pub struct TradesReading {
 }
 
 impl Market {
-    /// The trades of the last seconds.
     pub async fn trades(&self, symbol: &Symbol, seconds: u32) -> Result<TradesReading> {
         if let Some(reading) = self.streamed_trades(symbol, seconds) {
             return Ok(reading);
@@ -36,7 +34,7 @@ impl Market {
         self.past_trades(symbol, Millis::from(seconds) * 1_000).await
     }
 
-    /// The same from the tape; `None` if it does not have all of them.
+    /// From the tape; `None` if it does not have all of them.
     pub(crate) fn streamed_trades(&self, symbol: &Symbol, seconds: u32) -> Option<TradesReading> {
         let length = Millis::from(seconds) * 1_000;
         let tracked = self.feed.lookup(&symbol.name)?;

@@ -6,7 +6,6 @@ use std::sync::Arc;
 use tribune_binance::{Board, Symbol};
 use tribune_market_resolve::SymbolTable;
 
-/// The unit.
 const UNIT: &str = "USDT";
 
 /// Every traded symbol, the largest turnover first. Symbols whose quote asset cannot be converted come last.

@@ -7,7 +7,6 @@ use crate::kinds::book::Levels;
 use crate::kinds::table::Table;
 use crate::market::Market;
 
-/// Levels a side that a page shows.
 const LEVELS: usize = 20;
 const MINUTE: Millis = 60_000;
 /// As long as the tape goes back.

@@ -51,7 +51,6 @@ impl Arguments<'_> {
         known.unwrap_or(Order::Volume)
     }
 
-    /// Which candles are asked for.
     pub(super) fn candles(&self) -> Result<KlinesQuery> {
         let text = self.text("interval").unwrap_or_default();
         let interval = text.parse();

@@ -17,7 +17,6 @@ use tribune_binance::Interval;
 /// Reads a market that changes by itself.
 const READ_LIVE: Hints = Hints { read_only: true, destructive: false, idempotent: true, open_world: true };
 const MAX_SYMBOLS: usize = 20;
-/// Other names of arguments.
 const ALIASES: [(&str, &str); 11] = [
     ("window_secs", "window_seconds"),
     ("startTime", "start_time"),

@@ -40,7 +40,6 @@ fn figures(report: &mut Report, view: &BookView) -> Result<(), Unavailable> {
     touch.map(drop)
 }
 
-/// The best levels of one side.
 struct Listed {
     best: Option<BookLevel>,
     levels: Vec<Level>,

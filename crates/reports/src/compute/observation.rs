@@ -12,7 +12,6 @@ use tribune_binance::{BookState, BookView, Millis, Status, Trade, written};
 
 pub(super) struct Observation<'a> {
     pub inputs: &'a Inputs<'a>,
-    /// The time of the computation, as text.
     pub computed_at: String,
     pub book_status: Arc<Status>,
     /// `None` unless the book is live or stale.
@@ -93,7 +92,6 @@ impl<'a> Observation<'a> {
         }
     }
 
-    /// The section of figures from the book.
     pub fn book_section(&self, reason: Option<String>) -> Section {
         let time = self.view.as_ref().and_then(|view| view.exchange_time);
         self.section(time, self.age_ms(), reason)

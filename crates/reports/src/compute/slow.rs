@@ -41,7 +41,6 @@ pub(super) fn compute(observed: &Observation<'_>) -> Report {
 /// A value, with a reason if something in it is missing; or why there is none.
 type Outcome<T> = Result<(T, Option<String>), String>;
 
-/// Figures from the book, and their section.
 fn of_book<T>(observed: &Observation<'_>, outcome: Outcome<T>) -> (Option<T>, Section) {
     let (value, reason) = match outcome {
         Ok((value, reason)) => (Some(value), reason),

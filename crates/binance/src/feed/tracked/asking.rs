@@ -56,7 +56,6 @@ impl<O: Observer> Tracked<O> {
         }
     }
 
-    /// Starts the book from a snapshot.
     pub(in crate::feed) fn install(&mut self, snapshot: Snapshot, now: Moment) {
         if snapshot.bids.is_empty() && snapshot.asks.is_empty() {
             self.set_reason("the exchange sent a book without levels".to_owned(), now);

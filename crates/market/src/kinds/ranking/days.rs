@@ -9,7 +9,6 @@ use super::SILENT_MS;
 use crate::market::{Market, Origin};
 use tribune_binance::{Day, Moment, Simulation};
 
-/// Quote assets that an error names.
 const MOST_MONEYS: usize = 15;
 
 /// 24-hour figures of every market of one quote asset, and when they were received.
