@@ -112,12 +112,6 @@ pub enum Unavailable {
     Unknown(&'static str),
 }
 
-impl Unavailable {
-    pub(crate) const fn too_few(what: &'static str, have: usize, need: usize) -> Self {
-        Self::TooFew { what, have, need }
-    }
-}
-
 impl From<Unavailable> for String {
     fn from(reason: Unavailable) -> Self {
         reason.to_string()

@@ -40,7 +40,7 @@ pub fn amihud(candles: &[Candle], interval: Interval) -> Result<Amihud, Unavaila
         samples += 1;
     }
     if samples < MIN_SAMPLES {
-        return Err(Unavailable::too_few("samples", samples, MIN_SAMPLES));
+        return Err(Unavailable::TooFew { what: "samples", have: samples, need: MIN_SAMPLES });
     }
     Ok(Amihud {
         sampling: interval.as_str(),
@@ -95,7 +95,7 @@ pub struct KyleLambda {
 /// The slope of Δmid on signed volume, by least squares with an intercept.
 pub fn kyle_lambda(samples: &[ImpactSample]) -> Result<KyleLambda, Unavailable> {
     if samples.len() < MIN_SAMPLES {
-        return Err(Unavailable::too_few("samples", samples.len(), MIN_SAMPLES));
+        return Err(Unavailable::TooFew { what: "samples", have: samples.len(), need: MIN_SAMPLES });
     }
     let count = samples.len() as f64;
     let mean = |of: fn(&ImpactSample) -> f64| samples.iter().map(of).sum::<f64>() / count;

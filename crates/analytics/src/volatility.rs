@@ -33,7 +33,7 @@ pub struct RealisedVolatility {
 pub fn realised(candles: &[Candle], interval: Interval) -> Result<RealisedVolatility, Unavailable> {
     let returns = candles.len().saturating_sub(1);
     let (Some(first), Some(last), true) = (candles.first(), candles.last(), returns >= MIN_RETURNS) else {
-        return Err(Unavailable::too_few("returns", returns, MIN_RETURNS));
+        return Err(Unavailable::TooFew { what: "returns", have: returns, need: MIN_RETURNS });
     };
     if candles.iter().any(|candle| candle.close.units() <= 0) {
         return Err(Unavailable::BadPrice);
@@ -91,7 +91,7 @@ pub fn atr(candles: &[Candle], interval: Interval, period: usize) -> Result<Atr,
     }
     let ranges: Vec<Decimal> = candles.windows(2).map(|pair| true_range(pair[0].close, &pair[1])).collect();
     let (Some(last), Some(last_candle), true) = (ranges.last(), candles.last(), ranges.len() >= period) else {
-        return Err(Unavailable::too_few("true ranges", ranges.len(), period));
+        return Err(Unavailable::TooFew { what: "true ranges", have: ranges.len(), need: period });
     };
     let atr = wilder(&ranges, period).ok_or(Unavailable::TooLarge)?;
     let percent = atr.checked_div(last_candle.close.decimal());

@@ -3,8 +3,7 @@
 use tribune_binance::Symbol;
 
 use crate::assets;
-use crate::matched::MatchedOn;
-use crate::parts::{Part, What};
+use crate::parts::{MatchedOn, Part, What};
 use crate::symbols::SymbolTable;
 use crate::tokens::Gap;
 use crate::words::Meaning;

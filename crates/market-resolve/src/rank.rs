@@ -6,8 +6,8 @@ use jiff::civil::Date;
 use tribune_core::{DocumentId, Links};
 
 use crate::id::{Kind, MarketId};
-use crate::matched::MatchedOn;
 use crate::mentions::Mention;
+use crate::parts::MatchedOn;
 use crate::question::Question;
 use crate::symbols::SymbolTable;
 use crate::words::DEFAULT_INTERVAL;

@@ -1,7 +1,6 @@
 //! The market as a whole: its symbols, their books, and requests to the exchange.
 
 mod cache;
-mod deep;
 mod listing;
 mod times;
 mod trades;
@@ -21,7 +20,6 @@ use tokio_util::sync::CancellationToken;
 use tribune_core::{Clock, Error, Result};
 
 pub(crate) use cache::Cache;
-pub(crate) use deep::DEEPEST;
 pub use trades::TradesReading;
 use tribune_analytics::{Feed, Published};
 use tribune_binance::{BookState, BookView, Depth, Governor, Moment, Priority, Rest, Symbol, feed, rest};
@@ -34,6 +32,14 @@ const WAIT_FOR_SYMBOLS: Duration = Duration::from_millis(2_500);
 const NOTABLE_OFFSET_MS: i64 = 1_000;
 /// Levels of a snapshot for estimating an order.
 const ORDER_LEVELS: u32 = 1_000;
+/// The most levels that the exchange gives.
+pub(crate) const DEEPEST: u32 = 5_000;
+/// Callers within this time share one deep snapshot, with its age: repeated requests for sizes that no book fills would
+/// use up the weight of all others.
+const KEEP_DEEP: Duration = Duration::from_secs(15);
+/// An older one is not current any more.
+const CURRENT_MS: u64 = 1_000;
+const ONCE_IN_A_WHILE: &str = "all levels of a book are fetched at most once in 15 s";
 /// Why a book is not live if no more books can be tracked.
 pub(crate) const ASKED_EACH_TIME: &str = "live-book limit reached; this book is fetched per request";
 
@@ -297,6 +303,17 @@ impl Market {
             reason: None,
             origin: Origin::Rest,
             received: answer.received,
+        })
+    }
+
+    /// A snapshot with all levels, shared by all callers for a while.
+    pub(crate) async fn deep_book(&self, symbol: &Symbol) -> Option<BookReading> {
+        let ask = self.snapshot_of(symbol, DEEPEST);
+        let look = self.known.deep.get(symbol.name.to_string(), KEEP_DEEP, &*self.clock, ask).await;
+        let look = look.ok().map(|(look, _)| BookReading::clone(&look))?;
+        Some(match look.received.age_ms(&*self.clock) {
+            ..CURRENT_MS => look,
+            _ => BookReading { state: BookState::Stale, reason: Some(ONCE_IN_A_WHILE.to_owned()), ..look },
         })
     }
 

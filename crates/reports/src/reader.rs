@@ -10,7 +10,6 @@ use tribune_core::Clock;
 
 use super::aged::AgedReport;
 use super::cache::{Generated, ReportCache, Timing, Unavailable};
-use super::model::Report;
 
 /// A report generated this much later is newer, whatever its token and sequence say.
 const SURELY_LATER: Duration = Duration::from_secs(5);
@@ -78,7 +77,7 @@ mod tests {
     use async_trait::async_trait;
 
     use crate::cache::{Claim, Found, Indexed, Lease, NodeId, Token};
-    use crate::model::IngestionStatus;
+    use crate::model::{IngestionStatus, Report};
     use crate::tests::fixture;
     use tribune_binance::testing::ManualClock;
 
@@ -131,6 +130,10 @@ mod tests {
             Ok(Some(report)) => report.now(),
             other => panic!("{other:?}"),
         }
+    }
+
+    fn order(report: &Report) -> (u64, u64) {
+        (report.writer.writer_token, report.writer.sequence)
     }
 
     #[tokio::test]

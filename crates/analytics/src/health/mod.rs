@@ -147,7 +147,7 @@ fn flow(inputs: &HealthInputs<'_>) -> Component {
     let one_sided = inputs.flow.clone().and_then(|flow| {
         if flow.trades < MIN_TRADES {
             let have = usize::try_from(flow.trades).unwrap_or(usize::MAX);
-            return Err(Unavailable::too_few("trades", have, MIN_TRADES as usize));
+            return Err(Unavailable::TooFew { what: "trades", have, need: MIN_TRADES as usize });
         }
         flow.aggressor_imbalance.map(f64::abs).ok_or(Unavailable::NoTrades)
     });

@@ -226,7 +226,7 @@ impl WallTracker {
             ask_median_base: median(asks),
             walls,
             vanished_untraded: self.vanished.iter().cloned().collect(),
-            reason: few.map(|have| Unavailable::too_few("levels", have, MIN_LEVELS)),
+            reason: few.map(|have| Unavailable::TooFew { what: "levels", have, need: MIN_LEVELS }),
             standing: Standing::Hint,
             note: "resting orders can be cancelled at any moment; most large levels are",
         }

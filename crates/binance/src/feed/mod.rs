@@ -16,7 +16,6 @@ mod board;
 pub mod event;
 mod health;
 mod link;
-mod observer;
 mod published;
 mod pulse;
 mod shard;
@@ -38,8 +37,7 @@ use tribune_clock::Clock;
 pub use alone::Alone;
 pub use board::{Board, Day};
 pub use health::Health;
-pub use observer::{OBSERVED_SECS, Observer};
-pub use published::{BookState, BookView, Published, Status};
+pub use published::{BookState, BookView, OBSERVED_SECS, Observer, Published, Status};
 pub use pulse::{Beats, Pulse};
 
 use crate::moment::Moment;

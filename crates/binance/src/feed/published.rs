@@ -1,5 +1,6 @@
 //! What readers see of one symbol, without ever blocking the feed.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -9,11 +10,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::link::Link;
-use super::observer::Observer;
-use super::pulse::Pulse;
+use super::pulse::{Beats, Pulse};
 use crate::book::Depth;
 use crate::model::Millis;
 use crate::moment::Moment;
+use crate::number::Notional;
 use crate::tape::Tape;
 
 /// Trades are kept for this long: the longest window of order flow, and its baseline.
@@ -63,6 +64,21 @@ pub struct BookView {
     /// Of the last update, by the exchange's clock; `None` right after a snapshot, which has none.
     pub exchange_time: Option<Millis>,
     pub received: Moment,
+}
+
+/// The beats that an observer is given are of so many seconds.
+pub const OBSERVED_SECS: u64 = 10;
+
+/// Looks at a tracked book once a second, and keeps what it needs; one for each book. Times are the exchange's.
+pub trait Observer: Debug + Default + Send + Sync + 'static {
+    /// What is traded in 24 hours by now, once that is known.
+    fn set_turnover(&self, turnover: Notional);
+
+    /// The book is exact; `beats` are of the last [`OBSERVED_SECS`].
+    fn look(&self, view: &BookView, tape: &Tape, beats: Beats, time: Millis);
+
+    /// The book is not exact: what is seen next does not continue what was seen before.
+    fn interrupted(&self, time: Millis);
 }
 
 /// One tracked symbol, as readers have it.

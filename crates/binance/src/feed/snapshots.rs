@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::observer::Observer;
+use super::published::Observer;
 use super::shard::Command;
 use crate::rest::Rest;
 

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::observer::{OBSERVED_SECS, Observer};
-use super::published::{BookState, BookView, Published};
+use super::published::{BookState, BookView, OBSERVED_SECS, Observer, Published};
 use super::snapshots::Want;
 use crate::book::{BestQuote, Diff, Fault, LocalBook, Outcome};
 use crate::moment::Moment;

@@ -1,8 +1,5 @@
 //! What comes behind the first document, and how matches are described.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use super::super::{MatchedOn, SymbolTable};
 use super::{ids, listing, search, symbol, table};
 use crate::id::Kind;

@@ -1,7 +1,5 @@
 //! What holds for any query.
 
-use std::collections::HashMap;
-
 use proptest::prelude::*;
 
 use super::super::SymbolTable;

@@ -138,6 +138,7 @@ mod tests {
         let past = |first: i64| Past {
             window: Window { start_ms: 0, end_ms: 3_600_000 },
             interval: Interval::M1,
+            width: RowWidth::FromTick(Price::from_units(1)),
             candles: Arc::new(Stamped {
                 value: (first..60).map(|at| minute(at, ["5"; 4], "2")).collect(),
                 exchange_time: None,

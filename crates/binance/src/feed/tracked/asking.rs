@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::observer::Observer;
+use super::super::published::Observer;
 use super::super::snapshots::Want;
 use super::{ASK_AFTER_AT_MOST, MAX_RETRY, NOT_COMING, Tracked, jitter};
 use crate::book::{Installed, Snapshot};
