@@ -246,7 +246,7 @@ impl Market {
         let status = tracked.status();
         let view = status.view.clone();
         let published = |view, state, reason| {
-            let received = self.last_word(&tracked);
+            let received = self.last_confirmed(&tracked);
             BookReading { view, state, reason, origin: Origin::Stream, received }
         };
         if let Some(view) = view.clone().filter(|_| status.state == BookState::Live) {
@@ -271,7 +271,7 @@ impl Market {
         if let Some(tracked) = self.watched(&symbol)
             && let Some(view) = tracked.live()
         {
-            let age_ms = self.last_word(&tracked).age_ms(&*self.clock);
+            let age_ms = self.last_confirmed(&tracked).age_ms(&*self.clock);
             if age_ms <= max_age_ms {
                 return Ok((view.depth.clone(), age_ms));
             }
@@ -318,7 +318,7 @@ impl Market {
     }
 
     /// When a symbol's published view was last confirmed.
-    pub(crate) fn last_word(&self, tracked: &Published) -> Moment {
+    pub(crate) fn last_confirmed(&self, tracked: &Published) -> Moment {
         let now = Moment::now(&*self.clock);
         let age = now.monotonic.saturating_duration_since(tracked.confirmed());
         Moment {

@@ -87,7 +87,7 @@ impl Figures for OrderFlow {
         if flow.trades == 0 {
             return vec![format!("{name}: no trades in the {when}.")];
         }
-        let (sums, net) = (took_and_gave(flow, about), flow.net_flow_quote);
+        let (sums, net) = (taker_sums(flow, about), flow.net_flow_quote);
         let (trades, bought, sold) = (flow.trades, flow.buy_trades, flow.sell_trades);
         let (rate, vwap) = (or_unknown(flow.orders_per_sec), or_unknown(flow.vwap));
         vec![
@@ -104,7 +104,7 @@ impl Figures for OrderFlow {
 }
 
 /// `taker buys 1.5 BTC, taker sells 1.2 BTC, net 0.3 BTC`
-pub(super) fn took_and_gave(flow: &TradeFlow, about: &About) -> String {
+pub(super) fn taker_sums(flow: &TradeFlow, about: &About) -> String {
     let (bought, sold, net) = (flow.buy_volume_base, flow.sell_volume_base, flow.net_flow_base);
     let base = about.base();
     format!("taker buys {bought} {base}, taker sells {sold} {base}, net {net} {base}")

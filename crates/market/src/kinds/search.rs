@@ -99,6 +99,6 @@ pub(crate) fn at_hand(market: &Market, id: &MarketId, least_trades: usize) -> Op
 fn silent_ms(market: &Market, symbol: &Symbol) -> Option<u64> {
     let tracked = market.feed.lookup(&symbol.name);
     let live = tracked.filter(|tracked| tracked.live().is_some());
-    let heard = live.map(|tracked| market.last_word(&tracked));
+    let heard = live.map(|tracked| market.last_confirmed(&tracked));
     Some(heard.or(market.feed.board.heard())?.age_ms(&*market.clock))
 }

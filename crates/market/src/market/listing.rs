@@ -76,8 +76,8 @@ impl Market {
     /// Makes sure that the last day of every symbol is at most ten seconds old; returns when it was loaded.
     pub(crate) async fn days_loaded(&self) -> DaysLoaded {
         let last = *self.known.days_loaded.lock();
-        match last.filter(|told| told.age_ms(&*self.clock) < KEEP_DAYS_MS) {
-            Some(told) => Ok(told),
+        match last.filter(|loaded| loaded.age_ms(&*self.clock) < KEEP_DAYS_MS) {
+            Some(loaded) => Ok(loaded),
             None => self.ask_for_days().await,
         }
     }

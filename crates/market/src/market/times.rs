@@ -17,7 +17,7 @@ impl Market {
 
     /// The exchange's time up to which trades of the symbol are known.
     pub(crate) fn heard_until(&self, tracked: &Published) -> Millis {
-        self.exchange_time_of(&self.last_word(tracked))
+        self.exchange_time_of(&self.last_confirmed(tracked))
     }
 
     /// The newest candles; the last may still be open.

@@ -40,7 +40,7 @@ impl Market {
         let tracked = self.feed.lookup(&symbol.name)?;
         tracked.live()?;
         // Trades after the last confirmation are not known, so the window ends there.
-        let received = self.last_word(&tracked);
+        let received = self.last_confirmed(&tracked);
         let until = self.heard_until(&tracked);
         let from = until - at_least_rate(length);
         let recent = tracked.tape.recent(from);
