@@ -214,8 +214,9 @@ fn tracked(exchange: &Exchange) -> Arc<Feed> {
         rest.with_priority(tribune_binance::Priority::Background),
         clock,
     );
+    // Only the first is among those whose snapshots have all levels: these would use up the budget.
     for (rank, symbol) in SYMBOLS.iter().enumerate() {
-        feed.track(&Arc::from(*symbol), true, rank).expect("room for it");
+        feed.track(&Arc::from(*symbol), true, 10 * rank).expect("room for it");
     }
     feed
 }
