@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use tribune_binance::book::{LocalBook, Snapshot};
+use tribune_binance::{LocalBook, Snapshot};
 use tribune_binance::feed::event::{Event, decode};
 
 fuzz_target!(|lines: &str| {

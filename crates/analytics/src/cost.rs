@@ -6,8 +6,7 @@ use serde::Serialize;
 
 use super::figure::{Standing, Unavailable, bps, derived_price, quotient, rounded_bps};
 use super::quotes::Touch;
-use tribune_binance::book::{Depth, Level, Order, Side};
-use tribune_binance::number::{Notional, PLACES, Price, Quantity};
+use tribune_binance::{Depth, Level, Notional, Order, PLACES, Price, Quantity, Side};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -16,7 +15,6 @@ pub enum Action {
     Sell,
 }
 
-/// How much to trade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
     Quote(Notional),
@@ -29,7 +27,6 @@ pub struct Cost {
     /// Whether the known levels suffice. If not, and `complete` is false, there may be more: it is not known.
     pub filled: bool,
     /// What would be traded, rounded to eight places; at least this much where `complete` is false.
-    #[schemars(with = "String")]
     pub filled_base: Decimal,
     pub filled_quote: Notional,
     /// Unfilled part of a size in the base asset.
@@ -41,9 +38,7 @@ pub struct Cost {
     #[schemars(skip)]
     pub unfilled_quote: Option<Notional>,
     /// Null where the other side of the book is empty.
-    #[schemars(with = "Option<String>")]
     pub mid: Option<Decimal>,
-    #[schemars(with = "String")]
     pub vwap: Decimal,
     pub worst_price: Price,
     /// (vwap − mid)/mid: above zero when buying, below when selling.
@@ -51,7 +46,6 @@ pub struct Cost {
     /// The same as a cost: above zero is worse than the mid, for both sides.
     pub cost_bps: Option<f64>,
     /// The cost in money: how much worse than the same quantity at mid.
-    #[schemars(with = "Option<String>")]
     pub cost_quote: Option<Decimal>,
     /// Why slippage and cost are null, or else why it is not filled.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -211,6 +205,22 @@ impl Walk {
     }
 }
 
+/// Sizes that a cost estimate has by default, each ten times the one before.
+const SIZES: u32 = 4;
+/// The largest of them is about this part of a day's turnover, which few orders reach.
+const PART_OF_DAY: i128 = 1_000;
+/// Dollar-like assets, whose sizes do not depend on the turnover.
+const USUAL_MONEY: &[&str] = &["USDT", "USDC", "FDUSD", "TUSD", "USDP", "BUSD", "DAI", "USD1", "USD", "EUR", "EURI"];
+
+/// Sizes in the quote asset, by the day's turnover: a thousand units are little of one asset and a fortune of another.
+pub fn sizes(quote: &str, day: Option<Notional>) -> Vec<Notional> {
+    let part = day.filter(|_| !USUAL_MONEY.contains(&quote)).map(|day| day.units() / PART_OF_DAY);
+    // The powers of ten of one unit of money, and of the largest size: a million if the turnover is unknown.
+    let one = 2 * PLACES;
+    let top = part.filter(|part| *part > 0).map_or(one + 6, i128::ilog10).clamp(one - 3, one + 12);
+    (0..SIZES).rev().map(|down| Notional::from_units(10i128.pow(top - down))).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -311,5 +321,23 @@ mod tests {
                 prop_assert!(small.cost_bps >= Some(0.0));
             }
         }
+    }
+
+    #[test]
+    fn sizes_follow_the_day() {
+        let of = |day: Option<&str>| -> Vec<String> {
+            sizes("BTC", day.map(money)).iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(of(Some("1500000000")), ["1000", "10000", "100000", "1000000"]);
+        assert_eq!(of(None), ["1000", "10000", "100000", "1000000"]);
+        // 1,200 of a dear asset a day: its thousandth is 1.2.
+        assert_eq!(of(Some("1200")), ["0.001", "0.01", "0.1", "1"]);
+        assert_eq!(of(Some("0.00000001")), ["0.000001", "0.00001", "0.0001", "0.001"]);
+        assert_eq!(of(Some("0")), of(None));
+        assert_eq!(sizes("USDT", Some(money("1200"))), sizes("USDT", None), "of dollars always the same");
+        assert_eq!(
+            sizes("BTC", Some(Notional::from_units(i128::MAX))).last().map(ToString::to_string).as_deref(),
+            Some("1000000000000")
+        );
     }
 }

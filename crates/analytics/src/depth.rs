@@ -5,8 +5,7 @@ use serde::Serialize;
 
 use super::figure::{self, Standing, Unavailable};
 use super::quotes::Touch;
-use tribune_binance::book::{Depth, Level, Order, Side};
-use tribune_binance::number::{Notional, Price, Quantity};
+use tribune_binance::{Depth, Level, Notional, Order, Price, Quantity, Side};
 
 /// Half widths of the bands in an answer, in basis points of the mid.
 pub const BANDS_BPS: [u32; 4] = [10, 25, 50, 100];
@@ -91,7 +90,6 @@ pub struct Band {
     pub ask_complete: bool,
     /// (bid − ask)/(bid + ask) of the sums.
     pub imbalance: Option<f64>,
-    /// Why there is no imbalance.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Unavailable>,
     pub standing: Standing,

@@ -5,8 +5,7 @@ use rust_decimal::{Decimal, RoundingStrategy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use tribune_binance::model::{Aggressor, Millis};
-use tribune_binance::number::{Notional, Price, Quantity};
+use tribune_binance::{Aggressor, Millis, Notional, Price, Quantity};
 
 /// Decimal places of ratios, shares and basis points in an answer.
 pub const RATIO_PLACES: u32 = 4;
@@ -41,14 +40,6 @@ pub enum Severity {
 }
 
 impl Severity {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Low => "low",
-            Self::Medium => "medium",
-            Self::High => "high",
-        }
-    }
-
     /// By how large a figure is: medium and high from these on.
     pub(crate) fn by_size(figure: f64, medium: f64, high: f64) -> Self {
         match figure {
@@ -119,12 +110,6 @@ pub enum Unavailable {
     TooLittleWeight { have_pct: u32, need_pct: u32 },
     #[error("{0} is not known")]
     Unknown(&'static str),
-}
-
-impl Unavailable {
-    pub(crate) const fn too_few(what: &'static str, have: usize, need: usize) -> Self {
-        Self::TooFew { what, have, need }
-    }
 }
 
 impl From<Unavailable> for String {

@@ -5,8 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::figure::{self, Standing, Unavailable, Window, derived_price};
-use tribune_binance::model::{Aggressor, Millis, Trade};
-use tribune_binance::number::{Notional, Price, Quantity};
+use tribune_binance::{Aggressor, Millis, Notional, Price, Quantity, Trade};
 
 /// The window of `orders_per_sec`.
 pub const RATE_SECS: u32 = 10;
@@ -51,7 +50,6 @@ pub struct TradeFlow {
     pub cvd_low_base: Quantity,
     /// (bought − sold)/(bought + sold), in the base asset.
     pub aggressor_imbalance: Option<f64>,
-    #[schemars(with = "Option<String>")]
     pub vwap: Option<Decimal>,
     pub largest_trade: Option<LargestTrade>,
     /// Single trades in the ten seconds up to the window's end, divided by ten. They are counted by their ids, so that
@@ -62,7 +60,6 @@ pub struct TradeFlow {
     pub missing_trades: u64,
     /// Whether every trade of the window was seen.
     pub complete: bool,
-    /// Why figures are null.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Unavailable>,
     pub standing: Standing,

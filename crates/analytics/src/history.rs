@@ -6,8 +6,7 @@ use rust_decimal::prelude::ToPrimitive;
 
 use crate::depth::top_imbalance;
 use crate::quotes::Touch;
-use tribune_binance::book::Depth;
-use tribune_binance::model::Millis;
+use tribune_binance::{Depth, Millis};
 
 /// Ten minutes of samples: 300 of 40 bytes, about 12 KB per symbol. The feed keeps them, so that a page shows the past when
 /// it is opened.
@@ -20,7 +19,6 @@ const JITTER_MS: Millis = 500;
 const MOST_PAUSE_MS: Millis = 3 * EVERY_MS;
 /// Over how long samples are kept.
 pub const HISTORY_SECS: u32 = 600;
-/// Levels per side of the imbalance.
 pub const IMBALANCE_LEVELS: usize = 20;
 
 /// A book at one moment.

@@ -7,9 +7,7 @@ use serde::Serialize;
 
 use super::figure::{BookSide, ratio};
 use super::quotes::Touch;
-use tribune_binance::book::Depth;
-use tribune_binance::model::{Millis, Trade};
-use tribune_binance::number::{Price, Quantity};
+use tribune_binance::{Depth, Millis, Price, Quantity, Trade};
 
 /// Levels of each side that are watched.
 const LEVELS: usize = 20;
@@ -110,7 +108,7 @@ fn is_hint(shown: &Shown) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tribune_binance::model::Aggressor::{Buyer, Seller};
+    use tribune_binance::Aggressor::{Buyer, Seller};
     use tribune_binance::testing::{depth, price, trade};
 
     fn after(views: &[(&str, &str)]) -> Vec<IcebergHint> {

@@ -4,9 +4,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::figure::{Standing, Unavailable, significant};
-use tribune_binance::model::{Aggressor, Candle, Interval, Millis, Trade};
+use tribune_binance::{Aggressor, Candle, Interval, Millis, Trade};
 
-/// The fewest samples that make a slope.
 pub const MIN_SAMPLES: usize = 20;
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -41,7 +40,7 @@ pub fn amihud(candles: &[Candle], interval: Interval) -> Result<Amihud, Unavaila
         samples += 1;
     }
     if samples < MIN_SAMPLES {
-        return Err(Unavailable::too_few("samples", samples, MIN_SAMPLES));
+        return Err(Unavailable::TooFew { what: "samples", have: samples, need: MIN_SAMPLES });
     }
     Ok(Amihud {
         sampling: interval.as_str(),
@@ -96,7 +95,7 @@ pub struct KyleLambda {
 /// The slope of Δmid on signed volume, by least squares with an intercept.
 pub fn kyle_lambda(samples: &[ImpactSample]) -> Result<KyleLambda, Unavailable> {
     if samples.len() < MIN_SAMPLES {
-        return Err(Unavailable::too_few("samples", samples.len(), MIN_SAMPLES));
+        return Err(Unavailable::TooFew { what: "samples", have: samples.len(), need: MIN_SAMPLES });
     }
     let count = samples.len() as f64;
     let mean = |of: fn(&ImpactSample) -> f64| samples.iter().map(of).sum::<f64>() / count;
@@ -126,7 +125,7 @@ pub fn kyle_lambda(samples: &[ImpactSample]) -> Result<KyleLambda, Unavailable> 
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tribune_binance::model::Interval::M1;
+    use tribune_binance::Interval::M1;
     use tribune_binance::testing::{minute, trade};
 
     #[test]

@@ -5,8 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::figure::{self, Standing, Unavailable, bps, derived_price, quotient, rounded_bps};
-use tribune_binance::book::{Depth, Level};
-use tribune_binance::number::{Price, Quantity};
+use tribune_binance::{Depth, Level, Price, Quantity};
 
 /// Best bid below best ask, both above zero: every figure of a book starts from these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,15 +88,12 @@ impl From<Level> for Quote {
 pub struct Quotes {
     pub best_bid: Option<Quote>,
     pub best_ask: Option<Quote>,
-    #[schemars(with = "Option<String>")]
     pub mid: Option<Decimal>,
     pub spread: Option<Price>,
     pub spread_bps: Option<f64>,
-    #[schemars(with = "Option<String>")]
     pub microprice: Option<Decimal>,
     /// (bid − ask)/(bid + ask) of the best sizes.
     pub imbalance_l1: Option<f64>,
-    /// Why figures are null.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Unavailable>,
     /// Of mid and spread.
@@ -109,11 +105,10 @@ pub struct Quotes {
 
 /// With one empty side the other is still reported; a crossed or locked book has no figures.
 pub fn quotes(depth: &Depth) -> Result<Quotes, Unavailable> {
-    let touch = match Touch::of(depth) {
-        Ok(touch) => Ok(touch),
-        Err(reason @ (Unavailable::NoBids | Unavailable::NoAsks)) => Err(reason),
-        Err(invalid) => return Err(invalid),
-    };
+    let touch = Touch::of(depth);
+    if let Err(invalid @ (Unavailable::Crossed { .. } | Unavailable::BadPrice)) = touch {
+        return Err(invalid);
+    }
     let known = touch.as_ref().ok();
     Ok(Quotes {
         best_bid: depth.bids.best().map(Quote::from),

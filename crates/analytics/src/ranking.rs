@@ -6,10 +6,8 @@ use std::sync::Arc;
 use rust_decimal::Decimal;
 
 use super::figure::{quotient, rounded};
-use tribune_binance::feed::Day;
-use tribune_binance::number::{Notional, Price};
+use tribune_binance::{Day, Notional, Price};
 
-/// The order of a ranking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
     /// What their trades of 24 hours are worth.
@@ -35,7 +33,6 @@ impl Order {
     }
 }
 
-/// One market among the others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Place {
     pub symbol: Arc<str>,
@@ -97,7 +94,6 @@ impl Ranking {
         places
     }
 
-    /// How many went this way.
     pub fn count(&self, direction: Ordering) -> usize {
         let went = |place: &&Place| place.direction() == Some(direction);
         self.places.iter().filter(went).count()
@@ -112,7 +108,6 @@ impl Ranking {
 }
 
 impl Place {
-    /// Whether it rose, fell or did neither.
     fn direction(&self) -> Option<Ordering> {
         self.change.map(|change| change.cmp(&Decimal::ZERO))
     }
@@ -123,7 +118,6 @@ fn part(price: Price, of: Price) -> Option<Decimal> {
     (price.decimal() - of.decimal()).checked_div(of.decimal())
 }
 
-/// For answers.
 pub fn percent(part: Decimal) -> Option<f64> {
     rounded(part.checked_mul(Decimal::ONE_HUNDRED)?)
 }
@@ -131,16 +125,15 @@ pub fn percent(part: Decimal) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tribune_binance::moment::Moment;
-    use tribune_binance::number::Quantity;
     use tribune_binance::testing::ManualClock;
+    use tribune_binance::{Moment, Quantity};
 
     /// Symbol, open, last, high, low, money traded.
     type Told = (&'static str, &'static str, &'static str, &'static str, &'static str, &'static str);
 
     fn ranking(markets: &[Told]) -> Ranking {
         let received = Moment::now(&ManualClock::at(0));
-        let price = |text| Price::parse(text).expect("a price");
+        let price = |text: &str| text.parse::<Price>().expect("a price");
         Ranking::of(markets.iter().map(|(symbol, open, last, high, low, money)| {
             let day = Day {
                 last: price(last),
@@ -148,7 +141,7 @@ mod tests {
                 high: price(high),
                 low: price(low),
                 volume: Quantity::ZERO,
-                quote_volume: Notional::parse(money).expect("money"),
+                quote_volume: money.parse::<Notional>().expect("money"),
                 exchange_time: None,
                 received,
             };

@@ -8,9 +8,7 @@ use super::icebergs::IcebergTracker;
 use super::profile::{Histogram, RowWidth, volume_profile};
 use super::walls::WallTracker;
 use super::{anomalies, cost, depth, flow, impact, quotes, vacuums, volatility};
-use tribune_binance::book::{Depth, Level};
-use tribune_binance::model::{Aggressor, Candle, Interval, Trade};
-use tribune_binance::number::{Notional, Price, Quantity};
+use tribune_binance::{Aggressor, Candle, Depth, Interval, Level, Notional, Price, Quantity, Trade};
 
 /// Many small ones, and every value that can be read from the wire.
 fn price() -> impl Strategy<Value = Price> {

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::figure::{Severity, Standing, Unavailable, quotient, rounded, twice_median};
 use super::profile::{Covered, Histogram, ProfileBasis};
-use tribune_binance::number::{Price, Quantity};
+use tribune_binance::{Price, Quantity};
 
 /// A row is low below this share of the median row, in percent.
 const THRESHOLD_PCT: u32 = 10;
@@ -42,7 +42,7 @@ pub struct Vacuums {
 pub fn vacuums(histogram: &Histogram) -> Result<Vacuums, Unavailable> {
     let populated: Vec<_> = histogram.rows.iter().copied().filter(|row| !row.is_zero()).collect();
     if populated.len() < MIN_POPULATED_ROWS {
-        return Err(Unavailable::too_few("rows with volume", populated.len(), MIN_POPULATED_ROWS));
+        return Err(Unavailable::TooFew { what: "rows with volume", have: populated.len(), need: MIN_POPULATED_ROWS });
     }
     let count = populated.len();
     let twice_median = twice_median(populated).ok_or(Unavailable::TooLarge)?;

@@ -5,12 +5,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::figure::{Standing, Unavailable, derived_price, rounded, significant};
-use tribune_binance::model::{Candle, Interval, Millis};
-use tribune_binance::number::Price;
+use tribune_binance::{Candle, Interval, Millis, Price};
 
 /// The market never closes, so a year has 365 days.
 const YEAR_MS: f64 = 365.0 * 86_400_000.0;
-/// The fewest returns that make an estimate.
 pub const MIN_RETURNS: usize = 10;
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -35,7 +33,7 @@ pub struct RealisedVolatility {
 pub fn realised(candles: &[Candle], interval: Interval) -> Result<RealisedVolatility, Unavailable> {
     let returns = candles.len().saturating_sub(1);
     let (Some(first), Some(last), true) = (candles.first(), candles.last(), returns >= MIN_RETURNS) else {
-        return Err(Unavailable::too_few("returns", returns, MIN_RETURNS));
+        return Err(Unavailable::TooFew { what: "returns", have: returns, need: MIN_RETURNS });
     };
     if candles.iter().any(|candle| candle.close.units() <= 0) {
         return Err(Unavailable::BadPrice);
@@ -76,11 +74,9 @@ pub struct Atr {
     pub sampling: &'static str,
     /// A candle without the close before it has no true range: one fewer than candles.
     pub true_ranges: usize,
-    #[schemars(with = "String")]
     pub atr: Decimal,
     /// In percent of the last close.
     pub atr_pct: Option<f64>,
-    #[schemars(with = "String")]
     pub last_true_range: Decimal,
     pub complete: bool,
     pub standing: Standing,
@@ -95,7 +91,7 @@ pub fn atr(candles: &[Candle], interval: Interval, period: usize) -> Result<Atr,
     }
     let ranges: Vec<Decimal> = candles.windows(2).map(|pair| true_range(pair[0].close, &pair[1])).collect();
     let (Some(last), Some(last_candle), true) = (ranges.last(), candles.last(), ranges.len() >= period) else {
-        return Err(Unavailable::too_few("true ranges", ranges.len(), period));
+        return Err(Unavailable::TooFew { what: "true ranges", have: ranges.len(), need: period });
     };
     let atr = wilder(&ranges, period).ok_or(Unavailable::TooLarge)?;
     let percent = atr.checked_div(last_candle.close.decimal());
@@ -126,7 +122,7 @@ fn wilder(ranges: &[Decimal], period: usize) -> Option<Decimal> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use tribune_binance::model::Interval::M1;
+    use tribune_binance::Interval::M1;
     use tribune_binance::testing::minute;
 
     fn closes(closes: &[&str]) -> Vec<Candle> {

@@ -13,10 +13,7 @@ use crate::icebergs::{self, IcebergTracker};
 use crate::quotes::Touch;
 use crate::walls::{WallTracker, Walls};
 use rust_decimal::prelude::ToPrimitive;
-use tribune_binance::feed::{Beats, BookView, OBSERVED_SECS, Observer};
-use tribune_binance::model::{Millis, Trade};
-use tribune_binance::number::Notional;
-use tribune_binance::tape::Tape;
+use tribune_binance::{Beats, BookView, Millis, Notional, OBSERVED_SECS, Observer, Tape, Trade};
 
 const SAMPLE_SECS: u64 = OBSERVED_SECS;
 /// Vanished levels are listed for this long.
@@ -49,7 +46,8 @@ struct Watching {
 
 impl Observer for Watch {
     fn set_turnover(&self, turnover: Notional) {
-        self.0.lock().walls.set_floor(floor(turnover));
+        let floor = Notional::from_units(turnover.units() / FLOOR_PART_OF_DAY);
+        self.0.lock().walls.set_floor(floor);
     }
 
     fn look(&self, view: &BookView, tape: &Tape, beats: Beats, time: Millis) {
@@ -118,7 +116,6 @@ impl Watch {
 }
 
 impl Watching {
-    /// The trades since the last observation.
     fn trades_since(&self, tape: &Tape) -> Vec<Trade> {
         let recent = tape.recent(self.last_look);
         recent.trades().filter(|trade| trade.last_id > self.last_trade).copied().collect()
@@ -156,10 +153,6 @@ fn news(watched_ms: Millis) -> String {
     }
 }
 
-fn floor(day: Notional) -> Notional {
-    Notional::from_units(day.units() / FLOOR_PART_OF_DAY)
-}
-
 fn breadth(view: &BookView) -> Result<(f64, Band), Unavailable> {
     let spread = Touch::of(&view.depth)?.spread_bps();
     let spread = spread.and_then(|bps| bps.to_f64()).ok_or(Unavailable::TooLarge)?;
@@ -169,11 +162,8 @@ fn breadth(view: &BookView) -> Result<(f64, Band), Unavailable> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tribune_binance::book::{Depth, Level};
-    use tribune_binance::model::Aggressor::Buyer;
-    use tribune_binance::moment::Moment;
-    use tribune_binance::number::Price;
     use tribune_binance::testing::{price, quantity, trade};
+    use tribune_binance::{Aggressor::Buyer, Depth, Level, Moment, Price};
 
     /// Twenty levels a side, and an ask of 500 at 102 that is a wall.
     fn look(watch: &Watch, tape: &Tape, has_wall: bool, time: Millis) {
@@ -181,7 +171,6 @@ mod tests {
         let mut depth = Depth { bids: (80..100).map(of).collect(), asks: (103..123).map(of).collect() };
         depth.asks.set(Level { price: price("102"), quantity: quantity(if has_wall { "500" } else { "0" }) });
         let view = BookView {
-            symbol: "BTCUSDT".into(),
             depth,
             last_update_id: 1,
             exchange_time: None,

@@ -94,26 +94,13 @@ impl FromStr for Interval {
     }
 }
 
-/// Whether a symbol can be traded now.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum SymbolStatus {
-    #[default]
-    Trading,
-    /// Halted for now.
-    Halted,
-    /// Any other status, most often delisted.
-    Break,
-}
-
-/// One symbol of exchangeInfo.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Symbol {
     pub name: Arc<str>,
     pub base: Arc<str>,
     pub quote: Arc<str>,
-    pub status: SymbolStatus,
-    /// The exchange's own word for the status.
-    pub status_text: Arc<str>,
+    /// The exchange's word: `TRADING`, `HALT`, or `BREAK`, which is most often delisted.
+    pub status: Arc<str>,
     pub tick_size: Option<Price>,
     pub step_size: Option<Quantity>,
     pub min_quantity: Option<Quantity>,
@@ -127,12 +114,10 @@ pub struct Symbol {
 impl Symbol {
     /// A symbol that trades, with nothing known but its names.
     pub fn named(name: impl Into<Arc<str>>, base: impl Into<Arc<str>>, quote: impl Into<Arc<str>>) -> Self {
-        Self {
-            name: name.into(),
-            base: base.into(),
-            quote: quote.into(),
-            status_text: "TRADING".into(),
-            ..Self::default()
-        }
+        Self { name: name.into(), base: base.into(), quote: quote.into(), status: "TRADING".into(), ..Self::default() }
+    }
+
+    pub fn is_traded(&self) -> bool {
+        &*self.status == "TRADING"
     }
 }

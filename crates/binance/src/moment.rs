@@ -22,7 +22,6 @@ impl Moment {
         Self { wall: clock.now(), monotonic: clock.monotonic() }
     }
 
-    /// How long ago it was.
     pub fn age_ms(&self, clock: &dyn Clock) -> u64 {
         let age = clock.monotonic().saturating_duration_since(self.monotonic);
         u64::try_from(age.as_millis()).unwrap_or(u64::MAX)
@@ -70,7 +69,6 @@ impl<T> Stamped<T> {
         self.received.age_ms(clock)
     }
 
-    /// Another value with the same times.
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Stamped<U> {
         Stamped {
             value: change(self.value),

@@ -1,52 +1,28 @@
-//! How the exchange writes numbers and times in JSON, for `#[serde(deserialize_with)]`, and trades. Stricter than what we
-//! write ourselves: a number with a sign or with more than eight places is refused.
+//! How the exchange writes times, levels, trades and missing numbers in JSON, for `#[serde(deserialize_with)]`.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
-use std::str::FromStr;
 
 use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 
 use crate::model::{Aggressor, Millis, Trade};
-use crate::number::{InvalidNumber, Price, Quantity};
+use crate::number::{Price, Quantity};
 
 /// The last moment of the year 9999: what calendars can still show.
 const MAX_MILLIS: Millis = 253_402_300_799_999;
-
-/// A number in a string: `"97123.45000000"`. Reads from the text of the message, without a copy.
-pub fn number<'de, D, T>(deserializer: D) -> Result<T, D::Error>
-where
-    D: Deserializer<'de>,
-    T: FromStr<Err = InvalidNumber>,
-{
-    struct Text<T>(PhantomData<T>);
-    impl<T: FromStr<Err = InvalidNumber>> Visitor<'_> for Text<T> {
-        type Value = T;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a string")
-        }
-
-        fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
-            text.parse().map_err(E::custom)
-        }
-    }
-    deserializer.deserialize_str(Text(PhantomData))
-}
 
 /// `None` for zero, which the exchange writes for a missing value.
 pub fn nonzero<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
-    T: FromStr<Err = InvalidNumber> + Default + PartialEq,
+    T: Deserialize<'de> + Default + PartialEq,
 {
-    let value: T = number(deserializer)?;
+    let value = T::deserialize(deserializer)?;
     Ok(Some(value).filter(|value| *value != T::default()))
 }
 
-/// A time in milliseconds.
 pub fn millis<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Millis, D::Error> {
     let time = Millis::deserialize(deserializer)?;
     if (0..=MAX_MILLIS).contains(&time) {
@@ -88,9 +64,9 @@ pub struct TradeWire<'a> {
     /// The symbol, in streams.
     #[serde(borrow, default)]
     pub s: Cow<'a, str>,
-    #[serde(alias = "price", deserialize_with = "number")]
+    #[serde(alias = "price")]
     p: Price,
-    #[serde(alias = "qty", deserialize_with = "number")]
+    #[serde(alias = "qty")]
     q: Quantity,
     #[serde(rename = "T", alias = "time", deserialize_with = "millis")]
     time: Millis,

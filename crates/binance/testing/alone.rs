@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tribune_clock::Clock;
 
 use super::event::{Event, decode};
-use super::observer::Observer;
+use super::published::Observer;
 use super::published::Published;
 use super::tracked::Tracked;
 use super::{Feed, Settings};

@@ -8,15 +8,15 @@ use crate::model::{Aggressor, Candle, Millis, Trade};
 use crate::number::{Notional, Price, Quantity};
 
 pub fn price(text: &str) -> Price {
-    Price::parse(text).expect("a price")
+    text.parse::<Price>().expect("a price")
 }
 
 pub fn quantity(text: &str) -> Quantity {
-    Quantity::parse(text).expect("a quantity")
+    text.parse::<Quantity>().expect("a quantity")
 }
 
 pub fn money(text: &str) -> Notional {
-    Notional::parse(text).expect("money")
+    text.parse::<Notional>().expect("money")
 }
 
 pub fn level(at: &(&str, &str)) -> Level {

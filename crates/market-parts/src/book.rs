@@ -2,18 +2,14 @@
 
 use jiff::Timestamp;
 use rust_decimal::Decimal;
-use tribune_analytics::history::{HISTORY_SECS, IMBALANCE_LEVELS, Sample};
-use tribune_analytics::quotes::Touch;
-use tribune_binance::book::{Depth, Level};
-use tribune_binance::model::Millis;
-use tribune_binance::number::Quantity;
+use tribune_analytics::{HISTORY_SECS, IMBALANCE_LEVELS, Sample, Touch};
+use tribune_binance::{Depth, Level, Millis, Quantity};
 use tribune_page::parts::panel_or_why;
 use tribune_page::text::{padded, places, ratio_places};
 use tribune_page::{Amount, Content, DepthChart, Ladder, Line, Lines, Panel, Rung, Width};
 
 /// Why figures that need a live book are missing.
 pub const NOT_KEPT: &str = "this book is not kept live: the live-book limit is reached";
-/// Levels per side of the ladder.
 const RUNGS: usize = 12;
 /// The depth chart covers this distance from the mid, in percent.
 const CHART_PCT: f64 = 1.0;
@@ -21,7 +17,6 @@ const CHART_PCT: f64 = 1.0;
 const FEWEST_LEVELS: usize = 20;
 /// Points drawn per side; more are indistinguishable.
 const MOST_POINTS: usize = 160;
-/// The fewest samples of a line.
 const FEWEST_SAMPLES: usize = 3;
 
 /// The assets of a market, and the decimal places of its prices.
@@ -192,7 +187,7 @@ mod tests {
         Pair { base: "BTC".to_owned(), quote: "USDT".to_owned(), price_places: 2 }
     }
     use proptest::prelude::*;
-    use tribune_binance::feed::Observer as _;
+    use tribune_binance::Observer as _;
     use tribune_binance::testing::{books, depth};
 
     fn missing(panel: &Panel) -> &str {
@@ -234,16 +229,15 @@ mod tests {
     #[test]
     fn lines_have_gaps_and_end_with_the_book() {
         let watch = tribune_analytics::Watch::default();
-        let book = |time| tribune_binance::feed::BookView {
-            symbol: "BTCUSDT".into(),
+        let book = |time| tribune_binance::BookView {
             depth: depth(&[("99", "3")], &[("101", "1")]),
             last_update_id: 1,
             exchange_time: Some(time),
-            received: tribune_binance::moment::Moment::now(&tribune_core::SystemClock),
+            received: tribune_binance::Moment::now(&tribune_core::SystemClock),
         };
         for time in [0, 2_000, 4_000] {
-            let tape = tribune_binance::tape::Tape::new(1_000);
-            watch.look(&book(time), &tape, tribune_binance::feed::Beats::default(), time);
+            let tape = tribune_binance::Tape::new(1_000);
+            watch.look(&book(time), &tape, tribune_binance::Beats::default(), time);
         }
         watch.interrupted(5_000);
         let samples = watch.history();
@@ -272,15 +266,14 @@ mod tests {
     fn spread_of_one_tick_is_visible() {
         let watch = tribune_analytics::Watch::default();
         for time in [0, 2_000, 4_000] {
-            let book = tribune_binance::feed::BookView {
-                symbol: "BTCUSDT".into(),
+            let book = tribune_binance::BookView {
                 depth: depth(&[("63999.99", "3")], &[("64000", "1")]),
                 last_update_id: 1,
                 exchange_time: Some(time),
-                received: tribune_binance::moment::Moment::now(&tribune_core::SystemClock),
+                received: tribune_binance::Moment::now(&tribune_core::SystemClock),
             };
-            let tape = tribune_binance::tape::Tape::new(1_000);
-            watch.look(&book, &tape, tribune_binance::feed::Beats::default(), time);
+            let tape = tribune_binance::Tape::new(1_000);
+            watch.look(&book, &tape, tribune_binance::Beats::default(), time);
         }
         let Content::Lines(lines) = spread_line(Some(&watch.history()), 5_000).content else { panic!("lines") };
         // 0.01/63,999.995 · 10,000 = 0.0015625001….

@@ -18,7 +18,6 @@ pub fn subtitle(base: &str, quote: &str, what: Option<&str>) -> String {
     }
 }
 
-/// The documents of one market.
 pub fn links(symbol: &str, has_report: bool) -> Vec<Neighbour> {
     let report = has_report.then(|| (format!("report:{symbol}"), "Report"));
     let all = [
@@ -44,15 +43,6 @@ pub fn of_components() -> Vec<Column> {
 /// `1.2 bps of mid`; a longer unit goes in brackets.
 pub fn input_of(input: &str, unit: &str) -> String {
     if unit.split(' ').count() > 3 { format!("{input} ({unit})") } else { format!("{input} {unit}") }
-}
-
-/// The tone of a severity.
-pub fn severe(severity: Option<&str>) -> Tone {
-    match severity {
-        Some("high") => Tone::Bad,
-        Some("medium") => Tone::Warning,
-        _ => Tone::Plain,
-    }
 }
 
 #[cfg(test)]

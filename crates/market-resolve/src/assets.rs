@@ -111,7 +111,6 @@ impl Assets {
         known.or_else(|| MONEY.iter().copied().find(|money| *money == ticker))
     }
 
-    /// The tickers of a folded name.
     pub fn named(&self, phrase: &str) -> &[&'static str] {
         self.by_phrase.get(phrase).map_or(&[], Vec::as_slice)
     }

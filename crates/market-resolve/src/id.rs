@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use tribune_binance::model::Interval;
+use tribune_binance::Interval;
 use tribune_core::{DocumentId, Error};
 
 /// Longest symbol accepted, in bytes; the exchange's own stay far below it.

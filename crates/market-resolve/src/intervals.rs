@@ -1,7 +1,7 @@
 //! Intervals of candles, past times and dates: `4h`, `H4`, `15 min`, `last 30 days`, `2025-01-31`.
 
 use jiff::civil::Date;
-use tribune_binance::model::Interval::{self, D1, H1, H4, M1, M5, M15, W1};
+use tribune_binance::Interval::{self, D1, H1, H4, M1, M5, M15, W1};
 
 use crate::tokens::Token;
 

@@ -16,7 +16,6 @@
 mod assets;
 pub mod id;
 mod intervals;
-mod matched;
 mod mentions;
 mod parts;
 mod question;
@@ -28,7 +27,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use matched::MatchedOn;
+pub use parts::MatchedOn;
 pub use rank::{Match, search};
 pub use symbols::SymbolTable;
 

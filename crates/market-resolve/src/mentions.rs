@@ -1,21 +1,18 @@
 //! Which markets a query names: assets alone, pairs in their spellings, and quotes for several assets.
 
-use tribune_binance::model::Symbol;
+use tribune_binance::Symbol;
 
 use crate::assets;
-use crate::matched::MatchedOn;
-use crate::parts::{Part, What};
+use crate::parts::{MatchedOn, Part, What};
 use crate::symbols::SymbolTable;
 use crate::tokens::Gap;
 use crate::words::Meaning;
 
-/// A market that a query names.
 #[derive(Debug)]
 pub(crate) struct Mention<'t> {
     /// The market, then others that the same words can mean, best first.
     pub symbols: Vec<&'t Symbol>,
     pub on: MatchedOn,
-    /// How many words name it.
     pub words: usize,
 }
 
@@ -35,7 +32,6 @@ impl Named<'_> {
     }
 }
 
-/// The assets and pairs of a query.
 #[derive(Debug)]
 pub(crate) struct Mentions<'p, 't> {
     table: &'t SymbolTable,

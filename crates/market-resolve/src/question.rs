@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::civil::Date;
-use tribune_binance::model::Interval;
+use tribune_binance::Interval;
 
 use crate::id::Kind;
 use crate::intervals::Length;

@@ -6,14 +6,13 @@ use jiff::civil::Date;
 use tribune_core::{DocumentId, Links};
 
 use crate::id::{Kind, MarketId};
-use crate::matched::MatchedOn;
 use crate::mentions::Mention;
+use crate::parts::MatchedOn;
 use crate::question::Question;
 use crate::symbols::SymbolTable;
 use crate::words::DEFAULT_INTERVAL;
-use tribune_binance::model::{Symbol, SymbolStatus};
+use tribune_binance::Symbol;
 
-/// A document that answers a query.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Match {
     pub id: DocumentId,
@@ -29,7 +28,6 @@ pub struct Match {
     pub alternatives: Vec<Arc<str>>,
 }
 
-/// Most alternatives that a match names.
 const MAX_ALTERNATIVES: usize = 5;
 
 /// Markets of other quotes whose tickers end a list.
@@ -87,7 +85,7 @@ fn found(symbol: &Arc<str>, kind: Kind, matched_on: MatchedOn) -> Option<Match> 
 fn available(symbol: &Symbol, kind: Kind) -> Kind {
     match kind {
         Kind::ExchangeInfo | Kind::Klines(_) | Kind::Trades => kind,
-        _ if symbol.status == SymbolStatus::Trading => kind,
+        _ if symbol.is_traded() => kind,
         _ => Kind::ExchangeInfo,
     }
 }

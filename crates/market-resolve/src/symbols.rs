@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use crate::assets::{self, Assets};
 use crate::tokens::{is_one_edit_apart, phrase};
-use tribune_binance::model::{Symbol, SymbolStatus};
-use tribune_binance::number::Notional;
+use tribune_binance::{Notional, Symbol};
 
 /// Quotes in the order in which people mean them when they name none.
 const QUOTES: &[&str] =
@@ -39,28 +38,28 @@ fn key(text: &str) -> String {
 }
 
 impl SymbolTable {
-    /// `volumes` are of the last 24 hours in the quote asset, by symbol; what is missing ranks last.
-    pub fn new(mut symbols: Vec<Symbol>, volumes: &HashMap<Arc<str>, Notional>) -> Self {
+    /// `volume` of a symbol is that of the last 24 hours in the quote asset; an unknown one ranks last.
+    pub fn new(mut symbols: Vec<Symbol>, volume: impl Fn(&str) -> Option<Notional>) -> Self {
         symbols.retain(|symbol| !symbol.name.trim().is_empty() && !symbol.base.is_empty());
         symbols.sort_by_cached_key(|symbol| key(&symbol.name));
         symbols.dedup_by_key(|symbol| key(&symbol.name));
         let by_key = symbols.iter().map(|symbol| key(&symbol.name)).zip(0..).collect();
-        Self::ranked(symbols.into(), Arc::new(by_key), volumes)
+        Self::ranked(symbols.into(), Arc::new(by_key), volume)
     }
 
     /// The same symbols, ranked by newer volumes.
     #[must_use]
-    pub fn reranked(&self, volumes: &HashMap<Arc<str>, Notional>) -> Self {
-        Self::ranked(Arc::clone(&self.symbols), Arc::clone(&self.by_key), volumes)
+    pub fn reranked(&self, volume: impl Fn(&str) -> Option<Notional>) -> Self {
+        Self::ranked(Arc::clone(&self.symbols), Arc::clone(&self.by_key), volume)
     }
 
     fn ranked(
         symbols: Arc<[Symbol]>,
         by_key: Arc<HashMap<String, usize>>,
-        volumes: &HashMap<Arc<str>, Notional>,
+        volume: impl Fn(&str) -> Option<Notional>,
     ) -> Self {
         let mut order: Vec<usize> = (0..symbols.len()).collect();
-        order.sort_by_cached_key(|at| rank(&symbols[*at], volumes));
+        order.sort_by_cached_key(|at| rank(&symbols[*at], &volume));
         let mut by_base: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
         let mut by_quote: HashMap<Arc<str>, Vec<usize>> = HashMap::new();
         let mut places = vec![0; order.len()];
@@ -182,11 +181,9 @@ impl SymbolTable {
     }
 }
 
-/// Trading before halted, then by what people quote prices in, then by volume.
-fn rank(symbol: &Symbol, volumes: &HashMap<Arc<str>, Notional>) -> (usize, usize, Reverse<Notional>, Arc<str>) {
-    let statuses = [SymbolStatus::Trading, SymbolStatus::Halted, SymbolStatus::Break];
-    let status = statuses.iter().position(|status| *status == symbol.status);
+/// Traded ones first, then by what people quote prices in, then by volume.
+fn rank(symbol: &Symbol, volume: impl Fn(&str) -> Option<Notional>) -> (bool, usize, Reverse<Notional>, Arc<str>) {
     let quote = QUOTES.iter().position(|quote| *quote == &*symbol.quote);
-    let volume = volumes.get(&symbol.name).copied().unwrap_or_default();
-    (status.unwrap_or(statuses.len()), quote.unwrap_or(QUOTES.len()), Reverse(volume), Arc::clone(&symbol.name))
+    let volume = volume(&symbol.name).unwrap_or_default();
+    (!symbol.is_traded(), quote.unwrap_or(QUOTES.len()), Reverse(volume), Arc::clone(&symbol.name))
 }

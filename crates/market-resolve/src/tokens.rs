@@ -5,7 +5,6 @@ use unicode_normalization::UnicodeNormalization;
 /// How much of a query is read; questions are shorter.
 const MAX_CHARS: usize = 1_000;
 
-/// What stands before a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Gap {
     /// Spaces, or punctuation without a meaning here.

@@ -8,7 +8,7 @@ use serde::de::IntoDeserializer as _;
 use serde::de::value::{Error as ValueError, StrDeserializer};
 
 use crate::id::Kind;
-use tribune_binance::model::Interval;
+use tribune_binance::Interval;
 
 static WORDS: &str = include_str!("words.tsv");
 

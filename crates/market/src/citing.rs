@@ -13,7 +13,6 @@ use crate::market::Market;
 use crate::page::Beside;
 use tribune_market_resolve::id::Kind;
 
-/// The market and its citation records.
 pub(crate) struct Citing {
     pub(crate) market: Arc<Market>,
     pub(crate) records: Records,

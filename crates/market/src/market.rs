@@ -1,7 +1,6 @@
 //! The market as a whole: its symbols, their books, and requests to the exchange.
 
 mod cache;
-mod deep;
 mod listing;
 mod times;
 mod trades;
@@ -21,14 +20,9 @@ use tokio_util::sync::CancellationToken;
 use tribune_core::{Clock, Error, Result};
 
 pub(crate) use cache::Cache;
-pub(crate) use deep::DEEPEST;
 pub use trades::TradesReading;
 use tribune_analytics::{Feed, Published};
-use tribune_binance::book::Depth;
-use tribune_binance::feed::{self, BookState, BookView};
-use tribune_binance::model::{Symbol, SymbolStatus};
-use tribune_binance::moment::Moment;
-use tribune_binance::rest::{self, Governor, Priority, Rest};
+use tribune_binance::{BookState, BookView, Depth, Governor, Moment, Priority, Rest, Symbol, feed, rest};
 pub(crate) use tribune_market_parts::book::NOT_KEPT;
 use tribune_market_resolve::SymbolTable;
 
@@ -38,6 +32,14 @@ const WAIT_FOR_SYMBOLS: Duration = Duration::from_millis(2_500);
 const NOTABLE_OFFSET_MS: i64 = 1_000;
 /// Levels of a snapshot for estimating an order.
 const ORDER_LEVELS: u32 = 1_000;
+/// The most levels that the exchange gives.
+pub(crate) const DEEPEST: u32 = 5_000;
+/// Callers within this time share one deep snapshot, with its age: repeated requests for sizes that no book fills would
+/// use up the weight of all others.
+const KEEP_DEEP: Duration = Duration::from_secs(15);
+/// An older one is not current any more.
+const CURRENT_MS: u64 = 1_000;
+const ONCE_IN_A_WHILE: &str = "all levels of a book are fetched at most once in 15 s";
 /// Why a book is not live if no more books can be tracked.
 pub(crate) const ASKED_EACH_TIME: &str = "live-book limit reached; this book is fetched per request";
 
@@ -62,7 +64,6 @@ pub struct Market {
 struct Known {
     settings: Settings,
     table: ArcSwapOption<SymbolTable>,
-    /// When the table was loaded.
     loaded: Mutex<Moment>,
     /// When the last day of all symbols was loaded.
     days_loaded: Mutex<Option<Moment>>,
@@ -78,13 +79,10 @@ struct Known {
     deep: Cache<BookReading>,
 }
 
-/// Where a reading comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// From the exchange's streams.
     Stream,
-    /// From a REST request.
     Rest,
 }
 
@@ -146,7 +144,6 @@ impl Market {
         self.known.revision.load(Ordering::Relaxed)
     }
 
-    /// The symbols, if they are loaded.
     pub fn known_symbols(&self) -> Option<Arc<SymbolTable>> {
         self.known.table.load_full()
     }
@@ -157,14 +154,11 @@ impl Market {
             return Ok(table);
         }
         let mut tried = self.known.tried.subscribe();
-        let waited = tokio::time::timeout(WAIT_FOR_SYMBOLS, tried.wait_for(|tried| *tried > 0)).await;
+        let _ = tokio::time::timeout(WAIT_FOR_SYMBOLS, tried.wait_for(|tried| *tried > 0)).await;
         if let Some(table) = self.known.table.load_full() {
             return Ok(table);
         }
-        let why = match waited {
-            Ok(_) => self.known.trouble.lock().as_ref().map(ToString::to_string),
-            Err(_) => None,
-        };
+        let why = self.known.trouble.lock().as_ref().map(ToString::to_string);
         let why = why.unwrap_or_else(|| "the exchange has not answered yet".to_owned());
         Err(Error::unavailable(format!(
             "The list of symbols could not be loaded: {why}. It is tried again by itself; ask again in a few seconds."
@@ -181,7 +175,6 @@ impl Market {
         *self.known.loaded.lock()
     }
 
-    /// The symbols that are always tracked.
     pub fn always_tracked(&self) -> Vec<Arc<str>> {
         let books = self.feed.books();
         let pinned = books.iter().filter(|book| book.is_pinned());
@@ -216,18 +209,15 @@ impl Market {
         )))
     }
 
-    /// A symbol that is traded now.
     pub async fn traded(&self, name: &str) -> Result<Symbol> {
         let symbol = self.symbol(name).await?;
-        match symbol.status {
-            SymbolStatus::Trading => Ok(symbol),
-            _ => Err(Error::not_found(format!(
-                "{name} is listed but not traded now (status {status}): there is no live market data. \
-                 exchange_info:{name} has its rules, and klines and trades its past.",
-                name = symbol.name,
-                status = symbol.status_text,
-            ))),
+        if symbol.is_traded() {
+            return Ok(symbol);
         }
+        let Symbol { name, status, .. } = symbol;
+        Err(Error::not_found(format!(
+            "{name} is listed but not traded now (status {status}): there is no live market data. exchange_info:{name} has its rules, and klines and trades its past."
+        )))
     }
 
     /// The rank of the symbol by turnover; 0 is the most traded.
@@ -256,7 +246,7 @@ impl Market {
         let status = tracked.status();
         let view = status.view.clone();
         let published = |view, state, reason| {
-            let received = self.last_word(&tracked);
+            let received = self.last_confirmed(&tracked);
             BookReading { view, state, reason, origin: Origin::Stream, received }
         };
         if let Some(view) = view.clone().filter(|_| status.state == BookState::Live) {
@@ -278,10 +268,10 @@ impl Market {
     /// milliseconds.
     pub async fn current_book(&self, symbol: &str, max_age_ms: u64) -> Result<(Depth, u64)> {
         let symbol = self.traded(symbol).await?;
-        let live = self.watched(&symbol).and_then(|tracked| Some((tracked.live()?, tracked.confirmed())));
-        if let Some((view, confirmed)) = live {
-            let age = self.clock.monotonic().saturating_duration_since(confirmed);
-            let age_ms = u64::try_from(age.as_millis()).unwrap_or(u64::MAX);
+        if let Some(tracked) = self.watched(&symbol)
+            && let Some(view) = tracked.live()
+        {
+            let age_ms = self.last_confirmed(&tracked).age_ms(&*self.clock);
             if age_ms <= max_age_ms {
                 return Ok((view.depth.clone(), age_ms));
             }
@@ -290,7 +280,6 @@ impl Market {
         Ok((view.depth.clone(), view.received.age_ms(&*self.clock)))
     }
 
-    /// A snapshot of the book.
     pub async fn snapshot_of(&self, symbol: &Symbol, levels: u32) -> Result<BookReading> {
         let answer = self.rest.depth(&symbol.name, levels).await.map_err(exchange_error)?;
         let (depth, name) = (Depth::from(answer.value.clone()), &symbol.name);
@@ -305,7 +294,6 @@ impl Market {
         let state = self.feed.lookup(&symbol.name).map(|tracked| tracked.status().state);
         Ok(BookReading {
             view: Arc::new(BookView {
-                symbol: symbol.name.clone(),
                 last_update_id: answer.value.last_update_id,
                 depth,
                 exchange_time: None,
@@ -318,8 +306,19 @@ impl Market {
         })
     }
 
+    /// A snapshot with all levels, shared by all callers for a while.
+    pub(crate) async fn deep_book(&self, symbol: &Symbol) -> Option<BookReading> {
+        let ask = self.snapshot_of(symbol, DEEPEST);
+        let look = self.known.deep.get(symbol.name.to_string(), KEEP_DEEP, &*self.clock, ask).await;
+        let look = look.ok().map(|(look, _)| BookReading::clone(&look))?;
+        Some(match look.received.age_ms(&*self.clock) {
+            ..CURRENT_MS => look,
+            _ => BookReading { state: BookState::Stale, reason: Some(ONCE_IN_A_WHILE.to_owned()), ..look },
+        })
+    }
+
     /// When a symbol's published view was last confirmed.
-    pub(crate) fn last_word(&self, tracked: &Published) -> Moment {
+    pub(crate) fn last_confirmed(&self, tracked: &Published) -> Moment {
         let now = Moment::now(&*self.clock);
         let age = now.monotonic.saturating_duration_since(tracked.confirmed());
         Moment {
@@ -338,7 +337,6 @@ impl Market {
         Some(format!("{skew}; ages are measured from receipt by a clock that does not jump"))
     }
 
-    /// The label of simulated data.
     pub fn simulated(&self) -> Option<&'static str> {
         self.rest.simulation().map(|simulation| match simulation {
             rest::Simulation::Simulated => "SIMULATED: from a simulated exchange, not from a real market",

@@ -24,7 +24,6 @@ use tribune_market_resolve::{Match, search};
 
 /// The name of the source, and its profile.
 pub const NAME: &str = "market";
-/// Snippets of search results.
 const SNIPPET_CHARS: usize = 200;
 
 pub struct MarketSource {
@@ -90,7 +89,6 @@ impl MarketSource {
     }
 }
 
-/// A search result as a document.
 fn in_brief(found: &Found, matched: &Match) -> Document {
     let resolved = match matched.kind {
         Kind::Markets => "quote_asset",

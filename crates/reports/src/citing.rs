@@ -29,7 +29,6 @@ pub(super) struct Citing {
     turn: tokio::sync::Mutex<()>,
 }
 
-/// A report that has a citation record.
 struct CitedReport {
     pool: Pool,
     writer: Writer,
@@ -40,7 +39,6 @@ struct CitedReport {
     template: Option<Template>,
 }
 
-/// A report with its citation.
 #[derive(serde::Serialize)]
 struct Answer<'a> {
     id: &'a DocumentId,

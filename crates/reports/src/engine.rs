@@ -8,18 +8,15 @@ use std::time::{Duration, Instant};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use super::aged::FRESH;
 use super::cache::{Claim, Generated, Lease, NodeId, ReportCache, Token, Unavailable};
 use super::compute::{self, Inputs, Slow};
 use super::exchange::Exchange;
-use super::freshness::FRESH;
 use tribune_analytics::Published;
-use tribune_binance::feed::BookState;
-use tribune_binance::model::Symbol;
-use tribune_binance::moment::Moment;
+use tribune_binance::{BookState, Moment, Symbol};
 
 /// How often fast figures are computed and leases renewed.
 const EVERY: Duration = Duration::from_millis(250);
-/// How often slow figures are computed.
 const SLOW_EVERY: Duration = Duration::from_secs(2);
 /// With a book confirmed longer ago than this, a node with a fresher one should write.
 const FRESH_WITHIN: Duration = Duration::from_secs(2);
@@ -31,7 +28,6 @@ const WARM_WITHIN: Duration = Duration::from_secs(3);
 /// What keeps an engine from writing, for the source's status.
 pub(super) type WritingTrouble = watch::Sender<Option<String>>;
 
-/// A symbol that this node tracks.
 struct Tracked {
     symbol: Symbol,
     listed: Instant,
@@ -108,7 +104,8 @@ impl Engine {
     async fn claim(&mut self) -> Result<(), Unavailable> {
         let exchange = &*self.exchange;
         let warm = self.tracked.values().filter(|symbol| symbol.is_warm(exchange));
-        let claims: Vec<Claim> = warm.map(|symbol| symbol.claim(exchange)).collect();
+        let claim = |of: &Tracked| Claim { symbol: of.symbol.name.clone(), is_fresh: of.is_fresh(exchange) };
+        let claims: Vec<Claim> = warm.map(claim).collect();
         if claims.is_empty() {
             return Ok(());
         }
@@ -198,10 +195,6 @@ impl Tracked {
         let waited = now.saturating_duration_since(self.listed);
         let has_come = |published: Arc<Published>| published.status().state != BookState::Warming;
         waited >= WARM_WITHIN || exchange.feed().lookup(&self.symbol.name).is_some_and(has_come)
-    }
-
-    fn claim(&self, exchange: &dyn Exchange) -> Claim {
-        Claim { symbol: self.symbol.name.clone(), is_fresh: self.is_fresh(exchange) }
     }
 
     /// The lease to release, if it has one.

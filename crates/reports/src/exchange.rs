@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tribune_analytics::Feed;
-use tribune_binance::model::Millis;
+use tribune_binance::Millis;
 use tribune_core::{Clock, Result};
 use tribune_market_resolve::SymbolTable;
 

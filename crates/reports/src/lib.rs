@@ -3,8 +3,7 @@
 //! - [`model`]: the report, field by field, and its schema
 //! - [`exchange`]: what reports need from the exchange
 //! - [`compute`]: computes a report from what the feed publishes; pure
-//! - [`freshness`]: at which age data is ok, degraded or down
-//! - [`aged`]: a report and the time since it was generated
+//! - [`aged`]: a report and the time since it was generated; at which age data is ok, degraded or down
 //! - [`cache`]: where reports and leases are kept
 //! - `engine`: the loop that keeps reports current
 //! - `reader`: reads reports and lets their ages grow
@@ -24,9 +23,7 @@ pub mod compute;
 pub mod config;
 mod engine;
 pub mod exchange;
-pub mod freshness;
 pub mod markdown;
-mod metrics;
 pub mod model;
 mod reader;
 mod service;
@@ -38,6 +35,15 @@ mod tools;
 mod view;
 
 pub use config::{Config, build};
-pub use metrics::METRICS;
 pub use service::ReportsSource;
 pub use source::NAME;
+
+/// Name and description of each metric.
+pub const METRICS: &[(&str, &str)] = &[
+    ("tribune_report_age_seconds", "How old the data of market reports was when they were read"),
+    ("tribune_report_compute_seconds", "How long one market report took to compute"),
+    ("tribune_report_cache_seconds", "How long the cache of reports took, by operation and outcome"),
+    ("tribune_report_lease_changes_total", "Symbols whose reports this process began or ceased to write"),
+    ("tribune_report_panics_total", "Reports whose computation panicked"),
+    ("tribune_report_symbols_written", "Symbols whose reports this process writes"),
+];

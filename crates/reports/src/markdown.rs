@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::model::{IngestionStatus, Report, Section};
 
-/// Levels shown per side.
 const SHOWN_LEVELS: usize = 5;
 
 /// The heading and the fields of each section, in the order of [`super::model::Sections::all`].

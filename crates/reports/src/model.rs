@@ -8,9 +8,8 @@ use rust_decimal::Decimal;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::{Deserialize, Serialize};
-use tribune_analytics::anomalies::AnomalyKind;
-use tribune_analytics::{BookSide, Severity};
-use tribune_binance::number::{Price, Quantity};
+use tribune_analytics::{AnomalyKind, BookSide, Severity};
+use tribune_binance::{Price, Quantity};
 use tribune_core::JsonObject;
 use tribune_market_parts::tool_schema;
 

@@ -10,7 +10,6 @@ use tribune_core::Clock;
 
 use super::aged::AgedReport;
 use super::cache::{Generated, ReportCache, Timing, Unavailable};
-use super::model::Report;
 
 /// A report generated this much later is newer, whatever its token and sequence say.
 const SURELY_LATER: Duration = Duration::from_secs(5);
@@ -62,7 +61,8 @@ impl Reader {
 }
 
 fn newer(known: Generated, read: Generated) -> Generated {
-    match order(&known.report).cmp(&order(&read.report)) {
+    let order = |of: &Generated| (of.report.writer.writer_token, of.report.writer.sequence);
+    match order(&known).cmp(&order(&read)) {
         // The same report: it cannot have become younger.
         Ordering::Equal => Generated { at: known.at.min(read.at), ..known },
         // Tokens go back if the cache has lost everything and its clock was set back; our clock does not.
@@ -71,18 +71,13 @@ fn newer(known: Generated, read: Generated) -> Generated {
     }
 }
 
-/// Of two reports of a symbol, the one with the larger order is newer.
-fn order(report: &Report) -> (u64, u64) {
-    (report.writer.writer_token, report.writer.sequence)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use async_trait::async_trait;
 
     use crate::cache::{Claim, Found, Indexed, Lease, NodeId, Token};
-    use crate::model::IngestionStatus;
+    use crate::model::{IngestionStatus, Report};
     use crate::tests::fixture;
     use tribune_binance::testing::ManualClock;
 
@@ -135,6 +130,10 @@ mod tests {
             Ok(Some(report)) => report.now(),
             other => panic!("{other:?}"),
         }
+    }
+
+    fn order(report: &Report) -> (u64, u64) {
+        (report.writer.writer_token, report.writer.sequence)
     }
 
     #[tokio::test]

@@ -1,6 +1,5 @@
 //! What the source and its tools share: which symbols have reports, and reading one or saying why there is none.
 
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -8,7 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
 use tokio::sync::watch;
-use tribune_binance::model::Symbol;
+use tribune_binance::Symbol;
 use tribune_citations::records::Records;
 use tribune_core::wire::clip;
 use tribune_core::{Clock, Error, Result};
@@ -21,7 +20,6 @@ use super::engine::WritingTrouble;
 use super::exchange::Exchange;
 use super::reader::Reader;
 
-/// Symbols that an error names.
 const MAX_NAMED: usize = 50;
 /// How often the cache is asked which symbols have reports.
 const REFRESH: Duration = Duration::from_secs(1);
@@ -44,25 +42,17 @@ pub struct ReportsSource {
     /// What keeps the engine of this process from writing.
     pub(super) trouble: Arc<WritingTrouble>,
     directory: watch::Sender<Directory>,
-    /// Grows when the listing changes.
     pub(super) revision: AtomicU64,
     started: OnceLock<Instant>,
     clock: Arc<dyn Clock>,
 }
 
-/// What the cache said last.
 #[derive(Clone, Default)]
 pub(super) struct Directory {
-    pub(super) listing: Option<Arc<Listing>>,
+    /// The symbols that have reports.
+    pub(super) listing: Option<Arc<SymbolTable>>,
     /// Why the last refresh failed. The last listing is most likely still true then.
     pub(super) trouble: Option<Unavailable>,
-}
-
-/// The symbols that have reports.
-pub(super) struct Listing {
-    pub(super) symbols: Vec<Arc<str>>,
-    /// For searches by name.
-    pub(super) table: Arc<SymbolTable>,
 }
 
 impl ReportsSource {
@@ -105,12 +95,12 @@ impl ReportsSource {
     }
 
     fn update(&self, indexed: Vec<Indexed>) {
-        let symbols: Vec<Arc<str>> = indexed.iter().map(|indexed| indexed.symbol.clone()).collect();
-        let known = self.directory().listing.filter(|listing| listing.symbols == symbols);
+        let named = indexed.into_iter().map(|of| Symbol::named(of.symbol, of.base, of.quote));
+        let table = SymbolTable::new(named.collect(), |_| None);
+        let known = self.directory().listing.filter(|listing| listing.symbols() == table.symbols());
         let listing = known.unwrap_or_else(|| {
             self.revision.fetch_add(1, Ordering::Relaxed);
-            let named = indexed.into_iter().map(|of| Symbol::named(of.symbol, of.base, of.quote));
-            Arc::new(Listing { symbols, table: Arc::new(SymbolTable::new(named.collect(), &HashMap::new())) })
+            Arc::new(table)
         });
         self.directory.send_replace(Directory { listing: Some(listing), trouble: None });
     }
@@ -134,12 +124,12 @@ impl ReportsSource {
     /// A symbol as the exchange writes it.
     pub(super) fn spell(&self, text: &str) -> String {
         let exchange = self.exchange.as_ref().and_then(|exchange| exchange.known_symbols());
-        let table = exchange.or_else(|| Some(self.directory().listing?.table.clone()));
+        let table = exchange.or_else(|| self.directory().listing);
         table.map_or_else(|| text.trim().to_uppercase(), |table| table.spelled(text))
     }
 
     /// The listing, as soon as it is enough; does not wait while the cache does not answer.
-    async fn wait(&self, patience: Duration, is_enough: fn(&Listing) -> bool) -> Result<Arc<Listing>> {
+    async fn wait(&self, patience: Duration, is_enough: fn(&SymbolTable) -> bool) -> Result<Arc<SymbolTable>> {
         let is_over = |state: &Directory| state.trouble.is_some() || state.listing.as_deref().is_some_and(is_enough);
         let mut changes = self.directory.subscribe();
         let _ = tokio::time::timeout(patience, changes.wait_for(is_over)).await;
@@ -150,9 +140,9 @@ impl ReportsSource {
 
     /// The symbols that have reports. A process that has just started waits for its first ones, unless a query that names no
     /// market asks.
-    pub(super) async fn listing(&self, query: Option<&str>) -> Result<Arc<Listing>> {
+    pub(super) async fn listing(&self, query: Option<&str>) -> Result<Arc<SymbolTable>> {
         let listing = self.wait(WAIT_FOR_LISTING, |_| true).await?;
-        let Some(exchange) = self.starting().filter(|_| listing.symbols.is_empty()) else {
+        let Some(exchange) = self.starting().filter(|_| listing.is_empty()) else {
             return Ok(listing);
         };
         if let Some(query) = query
@@ -160,7 +150,7 @@ impl ReportsSource {
         {
             return Ok(listing);
         }
-        self.wait(self.startup_left(), |listing| !listing.symbols.is_empty()).await
+        self.wait(self.startup_left(), |listing| !listing.is_empty()).await
     }
 
     pub(super) async fn report(&self, symbol: &Arc<str>) -> Result<AgedReport> {

@@ -98,7 +98,7 @@ impl Source for ReportsSource {
     async fn search(&self, query: &Query, cx: &CallContext) -> Result<Arc<[Hit]>> {
         let listing = self.listing(Some(&query.text)).await?;
         let today = self.today();
-        let matches = by_symbol(search(&listing.table, &query.text, MATCHES, today), query.limit);
+        let matches = by_symbol(search(&listing, &query.text, MATCHES, today), query.limit);
         let symbols: Vec<Arc<str>> = matches.iter().map(|found| found.symbol.clone()).collect();
         if symbols.is_empty() {
             return Ok(Arc::from([]));
@@ -141,7 +141,7 @@ impl Source for ReportsSource {
         let listing = self.directory().listing;
         let exchange = self.exchange.as_ref();
         let simulated = exchange.is_some_and(|exchange| exchange.simulated().is_some());
-        let example = listing.as_ref().and_then(|listing| listing.symbols.first().cloned());
+        let example = listing.as_ref().and_then(|listing| listing.symbols().first().map(|first| first.name.clone()));
         SourceFacts {
             name: NAME.to_owned(),
             title: if simulated { "SIMULATED market reports" } else { "Market reports" }.to_owned(),
@@ -150,7 +150,7 @@ impl Source for ReportsSource {
                     .to_owned(),
             ),
             noun: "reports".to_owned(),
-            documents: listing.as_ref().map(|listing| listing.symbols.len() as u64),
+            documents: listing.as_ref().map(|listing| listing.len() as u64),
             dates: None,
             example_id: Some(format!("report:{}", example.as_deref().unwrap_or("BTCUSDT"))),
             live: true,
@@ -171,7 +171,7 @@ impl Source for ReportsSource {
         let expects_reports = self.exchange.as_ref().is_some_and(is_well);
         match directory.listing {
             None => SourceStatus::Unready("looking up which symbols have reports".to_owned()),
-            Some(listing) if listing.symbols.is_empty() && expects_reports => {
+            Some(listing) if listing.is_empty() && expects_reports => {
                 SourceStatus::Unready("the first reports are being computed".to_owned())
             }
             Some(_) => SourceStatus::Ready,

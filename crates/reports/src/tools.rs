@@ -170,7 +170,8 @@ impl Tool for MarketOverview {
     }
 
     async fn call(&self, _args: JsonObject, _cx: &CallContext) -> Result<ToolOutput> {
-        let symbols = &self.reports.listing(None).await?.symbols;
+        let listing = self.reports.listing(None).await?;
+        let symbols: Vec<Arc<str>> = listing.symbols().iter().map(|symbol| symbol.name.clone()).collect();
         let mut readings = Vec::with_capacity(symbols.len());
         for batch in symbols.chunks(READ_AT_ONCE) {
             readings.extend(self.reports.reader.read_all(batch).await?);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::{Value, json};
-use tribune_binance::rest::Method;
+use tribune_binance::{Endpoint, Method, Priority, Request, Rest, RestError, Signer, Stamped, Symbol};
 use tribune_core::{CallContext, Clock, Error, ErrorKind, JsonObject, Principal, Result, ToolOutput};
 use tribune_market_parts::exchange_error;
 
@@ -17,12 +17,8 @@ use super::journal::Journal;
 use super::order::{Order, OrderName};
 use super::preview::{Previews, VALID_FOR};
 use super::{CurrentBook, MAX_PRICE_AGE_MS, Market, Settings};
-use tribune_binance::model::Symbol;
-use tribune_binance::moment::Stamped;
 use tribune_binance::rest::answers::Decoded;
 use tribune_binance::rest::error::seconds;
-use tribune_binance::rest::request::Request;
-use tribune_binance::rest::{Endpoint, Priority, Rest, RestError, Signer};
 
 /// The exchange's code for an order it does not have.
 const NO_SUCH_ORDER: i64 = -2013;
@@ -44,7 +40,6 @@ pub(super) struct CheckedOrder {
     pub(super) estimate: Estimate,
 }
 
-/// A signed request that changes the account.
 pub(super) struct Change {
     pub(super) method: Method,
     pub(super) request: Request,
@@ -78,7 +73,6 @@ impl TradingAccount {
         rest.signed(&self.signer, Method::GET, request, read).await.map_err(exchange_error)
     }
 
-    /// The answer of a tool.
     pub(super) fn answer<T: Serialize>(&self, value: Stamped<T>, count: usize) -> Result<ToolOutput> {
         ToolOutput::structured(&Answer::new(value, self.clock()), count)
     }
@@ -115,7 +109,6 @@ impl TradingAccount {
         found.map_err(exchange_error)
     }
 
-    /// The line of an intent.
     pub(super) fn entry(&self, action: Action, order: OrderName, request: Value, cx: &CallContext) -> Entry {
         Entry {
             time: self.clock().now(),

@@ -7,12 +7,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use tribune_core::Clock;
 
 use super::order::OrderName;
-use tribune_binance::model::Millis;
-use tribune_binance::moment::Stamped;
-use tribune_binance::number::{Notional, Price, Quantity};
 use tribune_binance::rest::answers::Decoded;
 use tribune_binance::rest::decode::{Wrong, parse, word};
-use tribune_binance::wire::{known_millis, nonzero, number};
+use tribune_binance::wire::{known_millis, nonzero};
+use tribune_binance::{Millis, Notional, Price, Quantity, Stamped};
 
 /// An order as the exchange has it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -35,9 +33,9 @@ pub(super) struct OrderState {
     /// Null for market orders.
     #[serde(deserialize_with = "nonzero")]
     price: Option<Price>,
-    #[serde(rename(deserialize = "origQty"), deserialize_with = "number")]
+    #[serde(rename(deserialize = "origQty"))]
     quantity: Quantity,
-    #[serde(rename(deserialize = "executedQty"), deserialize_with = "number")]
+    #[serde(rename(deserialize = "executedQty"))]
     executed_quantity: Quantity,
     /// Null where the exchange does not know, as of very old orders.
     #[serde(rename(deserialize = "cummulativeQuoteQty"), deserialize_with = "unless_negative")]
@@ -72,13 +70,11 @@ pub(super) struct OwnTrade {
     order_id: u64,
     #[serde(rename(deserialize = "isBuyer"), deserialize_with = "side")]
     side: String,
-    #[serde(deserialize_with = "number")]
     price: Price,
-    #[serde(rename(deserialize = "qty"), deserialize_with = "number")]
+    #[serde(rename(deserialize = "qty"))]
     quantity: Quantity,
-    #[serde(rename(deserialize = "quoteQty"), deserialize_with = "number")]
+    #[serde(rename(deserialize = "quoteQty"))]
     quote_quantity: Notional,
-    #[serde(deserialize_with = "number")]
     commission: Quantity,
     #[serde(deserialize_with = "word")]
     commission_asset: String,
@@ -94,9 +90,7 @@ pub(super) struct OwnTrade {
 pub(super) struct Balance {
     #[serde(deserialize_with = "word")]
     asset: String,
-    #[serde(deserialize_with = "number")]
     free: Quantity,
-    #[serde(deserialize_with = "number")]
     locked: Quantity,
 }
 

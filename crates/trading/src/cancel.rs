@@ -5,7 +5,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
-use tribune_binance::rest::{Endpoint, Method};
+use tribune_binance::{Endpoint, Method, Request};
 use tribune_core::{CallContext, Result, ToolOutput, ToolSpec};
 
 use super::account::{Change, TradingAccount};
@@ -13,7 +13,6 @@ use super::answers::{self, OrderState};
 use super::entry::Action;
 use super::preview::random_name;
 use super::spec::{CHANGE, OneOrder, spec};
-use tribune_binance::rest::request::Request;
 use tribune_market_parts::exchange_error;
 
 #[derive(Serialize, JsonSchema)]

@@ -4,8 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use tribune_binance::number::Notional;
-use tribune_binance::rest::{self, Governor, Priority, Rest, Signer};
+use tribune_binance::{Governor, Notional, Priority, Rest, Signer, rest};
 use tribune_config::{Environment, Secret, check_range};
 use tribune_core::{Error, Result, Tool};
 use tribune_market_parts::exchange_error;
@@ -18,7 +17,6 @@ use crate::{Limits, Market, Settings, tool};
 const MARKET_DATA_ONLY: &str = "https://data-api.binance.vision";
 const DEFAULT_QUOTES: [&str; 3] = ["USDT", "USDC", "FDUSD"];
 
-/// `[market.trading]`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
@@ -120,7 +118,6 @@ pub fn build(
     tools(settings, signer.map_err(exchange_error)?, rest.with_priority(Priority::Order), market)
 }
 
-/// The seven tools.
 pub(crate) fn tools(
     settings: Settings,
     signer: Signer,
@@ -145,7 +142,6 @@ mod tests {
             ("", "needs `max_order_notional`"),
             ("max_order_notional = \"50\"", "needs `api_key`"),
             ("max_order_notional = \"50\"\napi_key = \"abc\"", "write \"env:NAME\" or \"file:PATH\""),
-            ("max_order_notional = \"-50\"", "must be more than zero"),
             ("max_order_notional = \"0\"", "must be more than zero"),
             ("max_order_notional = \"50\"\nmax_daily_notional = \"0\"", "max_daily_notional = \"0\": must be more"),
             ("max_order_notional = \"50\"\nmax_orders_per_minute = 0", "max_orders_per_minute"),
@@ -154,8 +150,10 @@ mod tests {
             let error = config.check(Some("https://api.binance.com"), Path::new("dir")).expect_err(text);
             assert!(error.message().contains(expected), "{error}");
         }
-        let error = toml::from_str::<Config>("max_order_notional = \"fifty\"").expect_err("no number");
-        assert!(error.message().contains("decimal number"), "{error}");
+        for amount in ["fifty", "-50"] {
+            let error = toml::from_str::<Config>(&format!("max_order_notional = \"{amount}\"")).expect_err(amount);
+            assert!(error.message().contains("decimal number"), "{error}");
+        }
         let off: Config = toml::from_str("api_key = \"abc\"").expect("TOML");
         assert!(off.check(None, Path::new("dir")).is_ok(), "nothing is needed while it is off");
     }

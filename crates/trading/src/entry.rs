@@ -3,8 +3,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use tribune_binance::moment::Stamped;
-use tribune_binance::number::Notional;
+use tribune_binance::{Notional, Stamped};
 
 use super::answers::OrderState;
 use super::order::OrderName;

@@ -6,9 +6,8 @@ use serde::Serialize;
 use tribune_core::Result;
 
 use super::order::{Order, Side, Terms, refuse};
-use tribune_analytics::cost::{Action, Cost, Size, cost};
-use tribune_binance::book::Depth;
-use tribune_binance::number::{Notional, Price, Quantity};
+use tribune_analytics::{Action, Cost, Size, cost};
+use tribune_binance::{Depth, Notional, Price, Quantity};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub(super) struct Estimate {
@@ -70,7 +69,7 @@ impl Order {
     fn counted(&self, depth: &Depth, cost: &Cost) -> Result<Notional> {
         let sold = match self.side {
             Side::Buy => return Ok(cost.filled_quote),
-            Side::Sell => Quantity::parse(&cost.filled_base.to_string()),
+            Side::Sell => cost.filled_base.to_string().parse::<Quantity>(),
         };
         match (depth.bids.best(), sold) {
             (Some(bid), Ok(sold)) => product(bid.price, sold),

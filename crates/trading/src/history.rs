@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use jiff::{SignedDuration, Timestamp};
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use tribune_binance::number::Notional;
+use tribune_binance::Notional;
 use tribune_core::{Error, ErrorKind, Result};
 
 use super::Limits;
@@ -15,7 +15,6 @@ use super::order::OrderName;
 
 /// How many changes are remembered; the oldest are dropped.
 const MAX_REMEMBERED: usize = 5_000;
-/// How many orders a preview lists.
 const MAX_LISTED: usize = 10;
 const MINUTE: SignedDuration = SignedDuration::from_mins(1);
 const DAY: SignedDuration = SignedDuration::from_hours(24);

@@ -16,7 +16,6 @@ use super::history::History;
 
 pub(super) struct Journal {
     file: Arc<Mutex<File>>,
-    /// What became of the orders in it.
     pub(super) history: History,
 }
 

@@ -37,9 +37,7 @@ use tribune_core::Result;
 use confirm::WaitingOrders;
 
 pub use config::{Config, build};
-use tribune_binance::book::Depth;
-use tribune_binance::model::Symbol;
-use tribune_binance::number::Notional;
+use tribune_binance::{Depth, Notional, Symbol};
 
 /// Orders are not checked against older prices.
 pub const MAX_PRICE_AGE_MS: u64 = 10_000;

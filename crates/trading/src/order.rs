@@ -1,15 +1,14 @@
 //! An order, and whether the exchange's rules allow it.
 
 use std::fmt;
+use std::str::FromStr;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tribune_core::{Error, Result};
 
-use tribune_binance::model::{Symbol, SymbolStatus};
-use tribune_binance::number::{InvalidNumber, Notional, Price, Quantity};
-use tribune_binance::rest::request::Request;
+use tribune_binance::{InvalidNumber, Notional, Price, Quantity, Request, Symbol};
 use tribune_market_parts::exchange_error;
 
 const DECIMAL: &str = r"^[0-9]{1,15}(\.[0-9]{1,8})?$";
@@ -125,9 +124,9 @@ pub(super) fn refuse<T>(why: impl fmt::Display) -> Result<T> {
 impl Order {
     /// Checks what a schema cannot express.
     pub(super) fn read(args: &OrderArguments) -> Result<Self> {
-        let quantity = number("quantity", &args.quantity, Quantity::parse, Quantity::is_zero)?;
-        let price = number("price", &args.price, Price::parse, |price| price.units() == 0)?;
-        let spend = number("quote_quantity", &args.quote_quantity, Notional::parse, |money| money.units() == 0)?;
+        let quantity = number("quantity", &args.quantity)?;
+        let price = number("price", &args.price)?;
+        let spend = number("quote_quantity", &args.quote_quantity)?;
         let terms = match (args.kind, quantity, spend, price) {
             (Kind::Limit, Some(quantity), None, Some(price)) => {
                 Terms::Limit { quantity, price, time_in_force: args.time_in_force.unwrap_or_default() }
@@ -145,7 +144,6 @@ impl Order {
         Ok(Self { symbol: args.symbol.clone(), side: args.side, terms })
     }
 
-    /// Adds the exchange's parameters.
     pub(super) fn write(&self, request: Request) -> Result<Request> {
         let mut request = request.symbol(&self.symbol).map_err(exchange_error)?;
         let described = json!(self);
@@ -167,9 +165,8 @@ impl Order {
     /// Checks the exchange's rules for the symbol; `notional` is the estimated value.
     pub(super) fn check(&self, rules: &Symbol, notional: Notional) -> Result<()> {
         let (name, quote) = (&rules.name, &rules.quote);
-        if rules.status != SymbolStatus::Trading {
-            let status = &rules.status_text;
-            return refuse(format_args!("{name} cannot be traded now (status {status})"));
+        if !rules.is_traded() {
+            return refuse(format_args!("{name} cannot be traded now (status {})", rules.status));
         }
         if let Some(why) = &rules.unread_rule {
             return refuse(format_args!(
@@ -201,15 +198,13 @@ fn within<T: PartialOrd + fmt::Display>(what: &str, value: T, [least, most]: [Op
     }
 }
 
-fn number<T: Copy>(
-    name: &str,
-    text: &Option<String>,
-    parse: fn(&str) -> Result<T, InvalidNumber>,
-    is_zero: impl Fn(T) -> bool,
-) -> Result<Option<T>> {
-    match text.as_deref().map(parse) {
+fn number<T>(name: &str, text: &Option<String>) -> Result<Option<T>>
+where
+    T: FromStr<Err = InvalidNumber> + Default + PartialEq,
+{
+    match text.as_deref().map(str::parse) {
         None => Ok(None),
-        Some(Ok(value)) if is_zero(value) => refuse(format_args!("`{name}` must be more than zero")),
+        Some(Ok(value)) if value == T::default() => refuse(format_args!("`{name}` must be more than zero")),
         Some(Ok(value)) => Ok(Some(value)),
         Some(Err(why)) => refuse(format_args!("`{name}` is {why}")),
     }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
-use tribune_binance::rest::{Endpoint, Method};
+use tribune_binance::{Endpoint, Method, Moment, Notional, Price, Request, Stamped};
 use tribune_core::{CallContext, Error, JsonObject, Result, ToolOutput, ToolSpec};
 
 use super::account::{Change, TradingAccount, caller};
@@ -18,9 +18,6 @@ use super::history::Change as PastChange;
 use super::order::{Order, OrderArguments, OrderName};
 use super::preview::client_order_id;
 use super::spec::{CHANGE, spec};
-use tribune_binance::moment::{Moment, Stamped};
-use tribune_binance::number::{Notional, Price};
-use tribune_binance::rest::request::Request;
 
 #[derive(Serialize, JsonSchema)]
 struct PlaceAnswer {

@@ -36,7 +36,6 @@ impl Previews {
         Self { clock, valid_for, kept: Mutex::default() }
     }
 
-    /// A new token.
     pub(super) fn issue(&self, order: &Order, principal: &Principal) -> Result<String> {
         let token = random_name("preview-")?;
         let preview = Preview { order: order.clone(), principal: principal.clone(), issued: self.clock.monotonic() };
@@ -97,7 +96,7 @@ fn named(prefix: &str, bytes: &[u8]) -> String {
 mod tests {
     use super::*;
     use crate::order::{Side, Terms};
-    use tribune_binance::number::Quantity;
+    use tribune_binance::Quantity;
     use tribune_binance::testing::ManualClock;
 
     fn order(quantity: i128) -> Order {

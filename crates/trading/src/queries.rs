@@ -7,11 +7,9 @@ use tribune_core::{CallContext, Error, Result, ToolOutput};
 use super::account::TradingAccount;
 use super::answers::{self, Account, OrderState, OwnTrade};
 use super::spec::OneOrder;
-use tribune_binance::rest::Endpoint;
-use tribune_binance::rest::request::Request;
+use tribune_binance::{Endpoint, Request};
 use tribune_market_parts::exchange_error;
 
-const DEFAULT_LISTED: u32 = 50;
 /// The longest list: a hundred orders fit the size that hosts accept.
 const MAX_LISTED: u32 = 100;
 const MAX_BALANCES: usize = 300;
@@ -47,7 +45,7 @@ pub(super) struct Listing {
 }
 
 const fn default_listed() -> u32 {
-    DEFAULT_LISTED
+    50
 }
 
 #[derive(Serialize, JsonSchema)]
@@ -156,10 +154,9 @@ impl Listing {
         {
             return Err(Error::invalid_argument("start_time is after end_time: give the earlier one as start_time"));
         }
-        let request = Request::new(endpoint).symbol(&self.symbol);
-        let request = request.and_then(|request| request.limit(self.limit, MAX_LISTED));
+        let request = Request::new(endpoint).symbol(&self.symbol).map_err(exchange_error)?;
         Ok(request
-            .map_err(exchange_error)?
+            .limit(self.limit)
             .with_some("startTime", self.start_time)
             .with_some("endTime", self.end_time)
             .with_some(from_id, self.from_id))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use serde_json::Value;
-use tribune_binance::moment::parse_time;
+use tribune_binance::parse_time;
 use tribune_core::{CallContext, JsonObject, Result, Scope, Tool, ToolOutput, ToolSpec};
 
 use super::account::TradingAccount;

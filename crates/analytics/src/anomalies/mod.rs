@@ -1,18 +1,15 @@
 //! Differences from a symbol's own past. Every check says what it compared; none says what follows from it.
 
-mod baseline;
-
-pub(crate) use baseline::Baseline;
+use std::collections::VecDeque;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::depth::Band;
-use crate::figure::{Severity, Standing, Unavailable, median, significant};
+use crate::figure::{Severity, Standing, Unavailable, median, quantile, significant};
 use crate::icebergs::{IcebergHint, IcebergTracker};
 use crate::walls::{Vanished, Walls};
-use baseline::{MIN_BASELINE, short_past};
-use tribune_binance::model::{Candle, Millis};
+use tribune_binance::{Candle, Millis};
 
 /// A quote rate below this many times the usual is no anomaly, whatever its percentile.
 const QUOTE_RATE_FACTOR: f64 = 3.0;
@@ -22,6 +19,50 @@ const STRESS_FACTOR: f64 = 2.0;
 const OUTLIER_DEVIATIONS: f64 = 6.0;
 /// The median absolute deviation of a normal distribution is this share of its standard deviation.
 const MAD_OF_NORMAL: f64 = 0.6745;
+
+const MIN_BASELINE: usize = 30;
+/// An hour of samples, one every ten seconds.
+const MOST_SAMPLES: usize = 360;
+
+/// The last values of one figure of one symbol.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Baseline {
+    values: VecDeque<f64>,
+}
+
+impl Baseline {
+    /// Ignores NaN and infinities.
+    pub fn push(&mut self, value: f64) {
+        if !value.is_finite() {
+            return;
+        }
+        if self.values.len() == MOST_SAMPLES {
+            self.values.pop_front();
+        }
+        self.values.push_back(value);
+    }
+
+    pub fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    /// The value below which `share` of the values lie; `None` while there are too few.
+    pub fn quantile(&self, share: f64) -> Result<f64, Unavailable> {
+        if self.len() < MIN_BASELINE {
+            return Err(short_past(self.len()));
+        }
+        let mut values: Vec<f64> = self.values.iter().copied().collect();
+        quantile(&mut values, share).ok_or(short_past(0))
+    }
+
+    pub fn median(&self) -> Result<f64, Unavailable> {
+        self.quantile(0.5)
+    }
+}
+
+const fn short_past(have: usize) -> Unavailable {
+    Unavailable::TooFew { what: "baseline samples", have, need: MIN_BASELINE }
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -52,7 +93,6 @@ pub struct Check {
     /// The window of the value: `the last 300 s`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub window: Option<String>,
-    /// Why it could not be checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Unavailable>,
     pub standing: Standing,
@@ -86,12 +126,10 @@ impl Check {
         }
     }
 
-    /// A check that could not be made.
     pub fn not_made(kind: AnomalyKind, reason: Unavailable) -> Self {
         Self::of(kind, 0, Err(reason))
     }
 
-    /// Sets the window of the value.
     #[must_use]
     pub fn over(mut self, window: impl Into<String>) -> Self {
         self.window = Some(window.into());

@@ -16,7 +16,7 @@ use crate::depth::Band;
 use crate::figure::{Severity, Standing, Unavailable, quotient, significant};
 use crate::flow::TradeFlow;
 use rust_decimal::prelude::ToPrimitive;
-use tribune_binance::number::Notional;
+use tribune_binance::Notional;
 
 /// Half the width of the band of depth and balance.
 pub const BAND_BPS: u32 = 25;
@@ -35,7 +35,6 @@ pub struct HealthInputs<'a> {
     pub band: Result<&'a Band, Unavailable>,
     pub quote_volume_24h: Option<Notional>,
     pub flow: Result<&'a TradeFlow, Unavailable>,
-    /// What the flow is taken over.
     pub flow_secs: u32,
     pub anomalies: &'a Anomalies,
     pub age_ms: u64,
@@ -63,7 +62,6 @@ pub struct Component {
 pub struct Health {
     /// From 0 to 100, with one place.
     pub score: Option<f64>,
-    /// Why there is no score.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<Unavailable>,
     /// The sum of the weights that the score is taken over; 1 if every component has an input.
@@ -97,7 +95,6 @@ pub fn health(inputs: &HealthInputs<'_>) -> Health {
     }
 }
 
-/// Why there is no score.
 fn unscored(inputs: &HealthInputs<'_>, weights_used: f64) -> Option<Unavailable> {
     if inputs.age_ms >= MAX_AGE_MS {
         return Some(Unavailable::TooOld { secs: inputs.age_ms / 1_000 });
@@ -150,7 +147,7 @@ fn flow(inputs: &HealthInputs<'_>) -> Component {
     let one_sided = inputs.flow.clone().and_then(|flow| {
         if flow.trades < MIN_TRADES {
             let have = usize::try_from(flow.trades).unwrap_or(usize::MAX);
-            return Err(Unavailable::too_few("trades", have, MIN_TRADES as usize));
+            return Err(Unavailable::TooFew { what: "trades", have, need: MIN_TRADES as usize });
         }
         flow.aggressor_imbalance.map(f64::abs).ok_or(Unavailable::NoTrades)
     });

@@ -6,7 +6,7 @@ use crate::figure::Window;
 use crate::flow::trade_flow;
 use crate::quotes::quotes;
 use proptest::prelude::*;
-use tribune_binance::model::Aggressor::{Buyer, Seller};
+use tribune_binance::Aggressor::{Buyer, Seller};
 use tribune_binance::testing::{books, depth as book, money, trade, trades};
 
 fn scores(health: &Health) -> Vec<Option<f64>> {

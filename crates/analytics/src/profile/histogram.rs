@@ -5,8 +5,7 @@ use serde::Serialize;
 
 use crate::figure::{Unavailable, Window, ratio};
 use crate::flow::trade_count;
-use tribune_binance::model::{Candle, Millis, Trade};
-use tribune_binance::number::{Notional, Price, Quantity};
+use tribune_binance::{Candle, Millis, Notional, Price, Quantity, Trade};
 
 /// The largest number of rows if we choose the width.
 pub const MOST_ROWS: usize = 100;
@@ -32,7 +31,6 @@ pub struct Covered {
     pub coverage: Option<f64>,
 }
 
-/// How wide the rows are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowWidth {
     Given(Price),

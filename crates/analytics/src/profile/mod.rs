@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use crate::figure::{Standing, Unavailable};
 use crate::flow::{share, vwap};
-use tribune_binance::number::{Notional, Price, Quantity};
+use tribune_binance::{Notional, Price, Quantity};
 
 /// The smallest share of the value area.
 const VALUE_AREA: (i128, i128) = (70, 100);
@@ -28,7 +28,6 @@ pub struct VolumeProfile {
     #[serde(flatten)]
     pub covered: Covered,
     /// The middle of the row with the largest volume.
-    #[schemars(with = "String")]
     pub poc: Decimal,
     pub poc_low: Price,
     pub poc_high: Price,
@@ -44,7 +43,6 @@ pub struct VolumeProfile {
     pub total_volume_base: Quantity,
     #[schemars(skip)]
     pub total_quote_volume: Notional,
-    #[schemars(with = "Option<String>")]
     pub vwap: Option<Decimal>,
     pub trades: u64,
     /// Rows with volume, lowest first; answers list them as a table.

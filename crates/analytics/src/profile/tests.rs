@@ -3,7 +3,7 @@ use super::*;
 use crate::figure::Window;
 use crate::vacuums::vacuums;
 use proptest::prelude::*;
-use tribune_binance::model::Aggressor::Buyer;
+use tribune_binance::Aggressor::Buyer;
 use tribune_binance::testing::{minute, price, quantity, trade, trades};
 
 /// All that the fixtures have.

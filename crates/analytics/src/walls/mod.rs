@@ -8,9 +8,7 @@ use serde::Serialize;
 
 use crate::figure::{BookSide, Severity, Standing, Unavailable, bps, ratio, rounded, twice_median};
 use crate::quotes::Touch;
-use tribune_binance::book::{Depth, Level, Order, Side};
-use tribune_binance::model::{Millis, Trade};
-use tribune_binance::number::{Notional, Price, Quantity};
+use tribune_binance::{Depth, Level, Millis, Notional, Order, Price, Quantity, Side, Trade};
 
 /// After a pause this long between views, persistence starts over.
 const MOST_PAUSE_MS: Millis = 3_000;
@@ -97,7 +95,6 @@ pub struct Walls {
 }
 
 impl Walls {
-    /// Those that vanished untraded after `since`.
     pub fn vanished_since(&self, since: Millis) -> impl Iterator<Item = &Vanished> {
         self.vanished_untraded.iter().filter(move |gone| gone.time_ms > since)
     }
@@ -229,7 +226,7 @@ impl WallTracker {
             ask_median_base: median(asks),
             walls,
             vanished_untraded: self.vanished.iter().cloned().collect(),
-            reason: few.map(|have| Unavailable::too_few("levels", have, MIN_LEVELS)),
+            reason: few.map(|have| Unavailable::TooFew { what: "levels", have, need: MIN_LEVELS }),
             standing: Standing::Hint,
             note: "resting orders can be cancelled at any moment; most large levels are",
         }

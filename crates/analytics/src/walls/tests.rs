@@ -1,7 +1,9 @@
 use super::*;
-use tribune_binance::book::Level;
-use tribune_binance::model::Aggressor::{Buyer, Seller};
 use tribune_binance::testing::{known_to, money, price, quantity, trade};
+use tribune_binance::{
+    Aggressor::{Buyer, Seller},
+    Level,
+};
 
 /// Twenty levels a side of one unit each around 100, and a bid of `size` at 99 unless that is nothing.
 fn book(size: &str) -> Depth {

@@ -47,7 +47,6 @@ pub struct Snapshot {
     pub limit: usize,
 }
 
-/// What became of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
     /// Kept until the snapshot is there.
@@ -76,7 +75,6 @@ pub enum Fault {
     Unreadable,
 }
 
-/// What became of a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Installed {
     /// The book is exact from here on.
@@ -111,7 +109,6 @@ pub struct LocalBook {
 }
 
 impl LocalBook {
-    /// Keeps at most `max_levels` a side.
     pub fn new(max_levels: usize) -> Self {
         Self { max_levels, ..Self::default() }
     }
@@ -138,7 +135,6 @@ impl LocalBook {
         *self = Self::new(self.max_levels);
     }
 
-    /// Takes the next event of the stream.
     pub fn event(&mut self, diff: Diff) -> Result<Outcome, Fault> {
         if diff.last_id < diff.first_id {
             self.discard();
@@ -253,7 +249,7 @@ impl LocalBook {
     fn check(&mut self) -> Result<(), Fault> {
         let fault = if self.depth.is_crossed() {
             Fault::Crossed
-        } else if self.depth.is_exhausted() {
+        } else if self.depth.bids.is_exhausted() || self.depth.asks.is_exhausted() {
             Fault::Exhausted
         } else {
             return Ok(());

@@ -26,11 +26,6 @@ impl Depth {
             _ => false,
         }
     }
-
-    /// Whether a best price lies where levels may be missing.
-    pub fn is_exhausted(&self) -> bool {
-        self.bids.is_exhausted() || self.asks.is_exhausted()
-    }
 }
 
 impl From<Snapshot> for Depth {

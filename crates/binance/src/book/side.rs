@@ -6,7 +6,6 @@ use std::marker::PhantomData;
 use serde::Deserialize;
 
 use crate::number::{Price, Quantity};
-use crate::wire::number;
 
 /// Which way a side is ordered.
 pub trait Order: Copy + Default + Send + Sync + 'static {
@@ -38,9 +37,7 @@ impl Order for Asks {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(expecting = "a price and a quantity")]
 pub struct Level {
-    #[serde(deserialize_with = "number")]
     pub price: Price,
-    #[serde(deserialize_with = "number")]
     pub quantity: Quantity,
 }
 
@@ -107,7 +104,6 @@ impl<O: Order> Side<O> {
         self.prices[low..high].binary_search_by(|at| O::better(*at, price)).map(|at| at + low).map_err(|at| at + low)
     }
 
-    /// What rests at a price.
     pub fn lookup(&self, price: Price) -> Option<Quantity> {
         self.find(price).ok().map(|at| self.quantities[at])
     }

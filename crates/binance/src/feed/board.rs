@@ -38,7 +38,6 @@ impl Board {
         self.days.read().get(symbol).copied()
     }
 
-    /// Those symbols that are known.
     pub fn lookup_all<'a>(&self, symbols: impl Iterator<Item = &'a Arc<str>>) -> Vec<(Arc<str>, Day)> {
         let days = self.days.read();
         symbols.filter_map(|symbol| Some((symbol.clone(), *days.get(symbol)?))).collect()
@@ -48,9 +47,9 @@ impl Board {
         self.days.read().clone()
     }
 
-    pub fn quote_volumes(&self) -> HashMap<Arc<str>, Notional> {
-        let days = self.days.read();
-        days.iter().map(|(symbol, day)| (symbol.clone(), day.quote_volume)).collect()
+    /// What a symbol's trades are worth in its quote asset.
+    pub fn quote_volume(&self, symbol: &str) -> Option<Notional> {
+        Some(self.lookup(symbol)?.quote_volume)
     }
 
     /// Sets the whole board, from REST.
@@ -58,7 +57,6 @@ impl Board {
         self.days.write().extend(days);
     }
 
-    /// Sets what the exchange lists.
     pub fn list(&self, symbols: HashSet<Arc<str>>) {
         self.listed.store(Arc::new(symbols));
     }

@@ -52,17 +52,17 @@ pub struct MiniTicker<'a> {
     pub symbol: Cow<'a, str>,
     #[serde(rename = "E", deserialize_with = "wire::millis")]
     pub time: Millis,
-    #[serde(rename = "c", deserialize_with = "wire::number")]
+    #[serde(rename = "c")]
     pub close: Price,
-    #[serde(rename = "o", deserialize_with = "wire::number")]
+    #[serde(rename = "o")]
     pub open: Price,
-    #[serde(rename = "h", deserialize_with = "wire::number")]
+    #[serde(rename = "h")]
     pub high: Price,
-    #[serde(rename = "l", deserialize_with = "wire::number")]
+    #[serde(rename = "l")]
     pub low: Price,
-    #[serde(rename = "v", deserialize_with = "wire::number")]
+    #[serde(rename = "v")]
     pub volume: Quantity,
-    #[serde(rename = "q", deserialize_with = "wire::number")]
+    #[serde(rename = "q")]
     pub quote_volume: Notional,
 }
 
@@ -105,13 +105,11 @@ struct BestQuoteWire<'a> {
     #[serde(borrow)]
     s: Cow<'a, str>,
     u: u64,
-    #[serde(deserialize_with = "wire::number")]
     b: Price,
-    #[serde(rename = "B", deserialize_with = "wire::number")]
+    #[serde(rename = "B")]
     bid_quantity: Quantity,
-    #[serde(deserialize_with = "wire::number")]
     a: Price,
-    #[serde(rename = "A", deserialize_with = "wire::number")]
+    #[serde(rename = "A")]
     ask_quantity: Quantity,
 }
 
@@ -177,22 +175,24 @@ impl<'de> DeserializeSeed<'de> for OfStream<'_> {
         let (symbol, kind) = self.0.split_once('@').unwrap_or((self.0, ""));
         let kind = kind.split('@').next().unwrap_or_default();
         Ok(match kind {
-            "depth" => depth(Deserialize::deserialize(data)?),
+            "depth" => {
+                let DepthWire { s: symbol, time, first_id, last_id, b: bids, a: asks } =
+                    Deserialize::deserialize(data)?;
+                Event::Depth { symbol, diff: Diff { first_id, last_id, time, bids, asks } }
+            }
             "trade" | "aggTrade" => trade(Deserialize::deserialize(data)?)?,
-            "bookTicker" => best_quote(Deserialize::deserialize(data)?),
+            "bookTicker" => {
+                let wire = BestQuoteWire::deserialize(data)?;
+                let bid = Level { price: wire.b, quantity: wire.bid_quantity };
+                let ask = Level { price: wire.a, quantity: wire.ask_quantity };
+                Event::BestQuote { symbol: wire.s, quote: BestQuote { update_id: wire.u, bid, ask } }
+            }
             _ if symbol == "!miniTicker" => mini_tickers(&Vec::deserialize(data)?),
             _ => match <&RawValue>::deserialize(data)?.get() {
                 data if data.contains("\"serverShutdown\"") => Event::ServerShutdown,
                 _ => Event::Other,
             },
         })
-    }
-}
-
-fn depth(wire: DepthWire<'_>) -> Event<'_> {
-    Event::Depth {
-        symbol: wire.s,
-        diff: Diff { first_id: wire.first_id, last_id: wire.last_id, time: wire.time, bids: wire.b, asks: wire.a },
     }
 }
 
@@ -205,18 +205,6 @@ fn mini_tickers<'a>(raw: &[&'a RawValue]) -> Event<'a> {
 fn trade<E: de::Error>(wire: TradeWire<'_>) -> Result<Event<'_>, E> {
     let trade = wire.trade().filter(|_| !wire.s.is_empty()).ok_or_else(|| E::custom("no symbol, or no id"))?;
     Ok(Event::Trade { aggregate: wire.f.is_some(), symbol: wire.s, trade })
-}
-
-fn best_quote(wire: BestQuoteWire<'_>) -> Event<'_> {
-    let level = |price, quantity| Level { price, quantity };
-    Event::BestQuote {
-        symbol: wire.s,
-        quote: BestQuote {
-            update_id: wire.u,
-            bid: level(wire.b, wire.bid_quantity),
-            ask: level(wire.a, wire.ask_quantity),
-        },
-    }
 }
 
 #[cfg(test)]

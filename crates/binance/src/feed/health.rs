@@ -32,7 +32,6 @@ impl Health {
         Self { rest, links: Mutex::default(), latest: AtomicI64::new(0), drift_ms: AtomicI64::new(0) }
     }
 
-    /// The link of one more shard.
     pub(super) fn link(&self, now: Instant) -> Arc<Link> {
         let link = Arc::new(Link::new(now));
         link.is_missing();

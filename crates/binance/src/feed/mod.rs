@@ -16,10 +16,8 @@ mod board;
 pub mod event;
 mod health;
 mod link;
-mod observer;
 mod published;
 mod pulse;
-mod settings;
 mod shard;
 mod snapshots;
 mod socket;
@@ -39,10 +37,8 @@ use tribune_clock::Clock;
 pub use alone::Alone;
 pub use board::{Board, Day};
 pub use health::Health;
-pub use observer::{OBSERVED_SECS, Observer};
-pub use published::{BookState, BookView, Published, Status};
+pub use published::{BookState, BookView, OBSERVED_SECS, Observer, Published, Status};
 pub use pulse::{Beats, Pulse};
-pub use settings::Settings;
 
 use crate::moment::Moment;
 use crate::rest::Rest;
@@ -52,8 +48,29 @@ use snapshots::Wanted;
 
 /// Four streams a symbol, of the 1,024 that one connection may have.
 const SYMBOLS_A_SHARD: usize = 200;
-/// How often unused books are looked for.
 const LOOK_FOR_IDLE: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Clone)]
+pub struct Settings {
+    pub stream_url: String,
+    /// A connection is replaced before the exchange ends it, which it does after a day.
+    pub rotate_after: Duration,
+    /// Books kept at the same time, pinned ones among them.
+    pub max_books: usize,
+    /// An unpinned book that is not used for this long is dropped.
+    pub idle_after: Duration,
+}
+
+impl Settings {
+    pub fn new(stream_url: impl Into<String>) -> Self {
+        Self {
+            stream_url: stream_url.into(),
+            rotate_after: Duration::from_secs(23 * 3600 + 1800),
+            max_books: 200,
+            idle_after: Duration::from_secs(600),
+        }
+    }
+}
 
 /// Every tracked symbol. Ends when it is dropped.
 pub struct Feed<O> {
@@ -153,7 +170,6 @@ impl<O: Observer> Feed<O> {
         self.stop.cancel();
     }
 
-    /// Every tracked symbol.
     pub fn books(&self) -> Vec<Arc<Published<O>>> {
         let tracking = self.tracking.read();
         tracking.books.values().map(|(published, _)| published.clone()).collect()

@@ -1,5 +1,6 @@
 //! What readers see of one symbol, without ever blocking the feed.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -9,11 +10,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::link::Link;
-use super::observer::Observer;
-use super::pulse::Pulse;
+use super::pulse::{Beats, Pulse};
 use crate::book::Depth;
 use crate::model::Millis;
 use crate::moment::Moment;
+use crate::number::Notional;
 use crate::tape::Tape;
 
 /// Trades are kept for this long: the longest window of order flow, and its baseline.
@@ -58,12 +59,26 @@ pub struct Status {
 /// A book after one update; never changed once it is published.
 #[derive(Debug)]
 pub struct BookView {
-    pub symbol: Arc<str>,
     pub depth: Depth,
     pub last_update_id: u64,
     /// Of the last update, by the exchange's clock; `None` right after a snapshot, which has none.
     pub exchange_time: Option<Millis>,
     pub received: Moment,
+}
+
+/// The beats that an observer is given are of so many seconds.
+pub const OBSERVED_SECS: u64 = 10;
+
+/// Looks at a tracked book once a second, and keeps what it needs; one for each book. Times are the exchange's.
+pub trait Observer: Debug + Default + Send + Sync + 'static {
+    /// What is traded in 24 hours by now, once that is known.
+    fn set_turnover(&self, turnover: Notional);
+
+    /// The book is exact; `beats` are of the last [`OBSERVED_SECS`].
+    fn look(&self, view: &BookView, tape: &Tape, beats: Beats, time: Millis);
+
+    /// The book is not exact: what is seen next does not continue what was seen before.
+    fn interrupted(&self, time: Millis);
 }
 
 /// One tracked symbol, as readers have it.
@@ -173,12 +188,10 @@ impl<O: Observer> Published<O> {
         self.confirmed.fetch_max(self.millis_at(at), Ordering::Relaxed);
     }
 
-    /// How often the book was resynced.
     pub fn resyncs(&self) -> u64 {
         self.resyncs.load(Ordering::Relaxed)
     }
 
-    /// The book is asked for.
     pub fn note_asked(&self, now: Instant) {
         self.asked.store(self.millis_at(now), Ordering::Relaxed);
     }
@@ -189,7 +202,6 @@ impl<O: Observer> Published<O> {
         millis.saturating_sub(self.asked.load(Ordering::Relaxed))
     }
 
-    /// Publishes a book together with its state.
     pub fn publish(&self, view: BookView, state: BookState, reason: Option<String>) {
         let now = view.received;
         self.store(Some(Arc::new(view)), state, reason, now);
@@ -235,7 +247,6 @@ mod tests {
         });
         for turn in 1..20_000u64 {
             let view = |last_update_id| BookView {
-                symbol: "BTCUSDT".into(),
                 depth: Depth::default(),
                 last_update_id,
                 exchange_time: None,

@@ -11,7 +11,6 @@ use crate::number::Quantity;
 /// The longest window of order flow, and the running second.
 const SECONDS: usize = 300 + 1;
 
-/// What happened within one second.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Second {
     number: u64,

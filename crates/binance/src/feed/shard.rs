@@ -13,12 +13,11 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use tribune_clock::Clock;
 
+use super::Settings;
 use super::board::Board;
 use super::health::Health;
 use super::link::Link;
-use super::observer::Observer;
-use super::published::Published;
-use super::settings::Settings;
+use super::published::{Observer, Published};
 use super::snapshots::{FEWEST, Want, Wanted};
 use super::socket::{Frame, Socket};
 use super::tracked::Tracked;
@@ -35,12 +34,13 @@ const LATE_FOR: Duration = Duration::from_secs(6);
 const BETWEEN_COMPARISONS: Duration = Duration::from_millis(500);
 /// How often a connection is replaced because one symbol's streams stay silent on it.
 const RENEW_EVERY: Duration = Duration::from_secs(600);
+/// Of so many of the most traded symbols, snapshots with all 5,000 levels are taken.
+const DEEP_RANKS: usize = 10;
 /// Levels a side that a book keeps.
 const MAX_LEVELS: usize = 6_000;
 /// Messages read in one go before anything else is done.
 const BURST: usize = 64;
 
-/// What a shard is to do.
 pub(super) enum Command<O> {
     Track(Arc<Published<O>>),
     Forget(Arc<str>),
@@ -78,7 +78,6 @@ pub(super) struct Shard<O> {
     pub(super) past: Past,
 }
 
-/// Times of past events.
 #[derive(Debug, Default)]
 pub(super) struct Past {
     compared: Option<Instant>,
@@ -233,7 +232,7 @@ impl<O: Observer> Shard<O> {
         for (symbol, tracked) in &mut self.symbols {
             let (rank, is_pinned) = (tracked.published.rank(), tracked.published.is_pinned());
             let (want, limit) = match tracked.due(now) {
-                Some((Want::Book, _)) => (Want::Book, self.settings.snapshot_limit(rank, is_pinned)),
+                Some((Want::Book, _)) => (Want::Book, if is_pinned && rank < DEEP_RANKS { 5_000 } else { 1_000 }),
                 Some((Want::UpdateId, _)) if compared.as_ref() == Some(symbol) => (Want::UpdateId, FEWEST),
                 _ => continue,
             };

@@ -7,7 +7,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::observer::Observer;
+use super::published::Observer;
 use super::shard::Command;
 use crate::rest::Rest;
 
@@ -16,7 +16,6 @@ const PARALLEL: usize = 4;
 /// Levels of a snapshot that is fetched only for its update id: the cheapest request.
 pub(super) const FEWEST: u32 = 5;
 
-/// What to request from the exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Want {
     /// A snapshot to start from.
@@ -25,7 +24,6 @@ pub(super) enum Want {
     UpdateId,
 }
 
-/// A snapshot that a shard waits for.
 pub(super) struct Wanted<O> {
     pub(super) rank: usize,
     pub(super) symbol: Arc<str>,

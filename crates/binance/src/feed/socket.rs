@@ -22,7 +22,6 @@ const QUIET: Duration = Duration::from_secs(2);
 /// The exchange takes five messages a second, our pongs among them.
 const BETWEEN_MESSAGES: Duration = Duration::from_millis(300);
 
-/// A connection and its subscriptions.
 pub struct Socket {
     stream: WebSocketStream<Upgraded>,
     pub(super) subscriptions: Subscriptions,
@@ -35,7 +34,6 @@ pub struct Socket {
     pub closing: bool,
 }
 
-/// What comes on a connection.
 pub enum Frame {
     Text(tokio_tungstenite::tungstenite::Utf8Bytes),
     /// A ping, a pong, or another frame without text.
@@ -102,7 +100,6 @@ impl Socket {
         }
     }
 
-    /// A frame arrived.
     pub fn note_frame(&mut self, now: Instant) {
         self.last_frame = now;
         self.pinged = None;

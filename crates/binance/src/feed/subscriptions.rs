@@ -96,12 +96,10 @@ impl Subscriptions {
         self.sent.values().any(|(at, _)| now.duration_since(*at) >= ANSWERED_WITHIN)
     }
 
-    /// Whether the exchange has confirmed the subscription.
     pub(super) fn is_confirmed(&self, topic: &str) -> bool {
         self.confirmed.contains(topic)
     }
 
-    /// Whether the exchange has confirmed every subscription.
     pub(super) fn are_all_confirmed(&self) -> bool {
         self.queue.is_empty() && self.sent.is_empty()
     }

@@ -9,8 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::observer::{OBSERVED_SECS, Observer};
-use super::published::{BookState, BookView, Published};
+use super::published::{BookState, BookView, OBSERVED_SECS, Observer, Published};
 use super::snapshots::Want;
 use crate::book::{BestQuote, Diff, Fault, LocalBook, Outcome};
 use crate::moment::Moment;
@@ -74,17 +73,14 @@ impl<O: Observer> Tracked<O> {
         }
     }
 
-    /// Whether its streams are open.
     pub(super) fn is_open(&self) -> bool {
         self.opened.is_some()
     }
 
-    /// The exchange refused its subscription.
     pub(super) fn refused(&self, why: &str, now: Moment) {
         self.set_reason(format!("the exchange refused the subscription; trying again: {why}"), now);
     }
 
-    /// Its streams are open from now on.
     pub(super) fn opened(&mut self, now: Moment, exchange_millis: i64) {
         self.opened = Some(now.monotonic);
         self.failures = 0;
@@ -98,7 +94,7 @@ impl<O: Observer> Tracked<O> {
         self.opened = None;
         self.published.lost();
         if matches!(self.published.status().state, BookState::Live | BookState::Stale) {
-            self.set_stale(why, now);
+            self.published.set_status(BookState::Stale, Some(why.to_owned()), now);
         }
         self.forget_book();
         self.book.reopened();
@@ -172,10 +168,6 @@ impl<O: Observer> Tracked<O> {
         }
     }
 
-    fn set_stale(&self, why: &str, now: Moment) {
-        self.published.set_status(BookState::Stale, Some(why.to_owned()), now);
-    }
-
     /// Says why the book is in the state that it is in.
     fn set_reason(&self, reason: String, now: Moment) {
         let state = self.published.status().state;
@@ -198,7 +190,6 @@ impl<O: Observer> Tracked<O> {
             self.published.confirm(now.monotonic);
         }
         let view = BookView {
-            symbol: self.published.symbol.clone(),
             depth: self.book.depth().clone(),
             last_update_id: self.book.last_update_id(),
             exchange_time: self.book.time,

@@ -21,8 +21,6 @@ use crate::moment::Stamped;
 pub const DEFAULT_BASE_URL: &str = "https://data-api.binance.vision";
 /// The exchange's code for a time too far from its own: refused before anything is done.
 const CLOCK_SKEW: i64 = -1021;
-const MAX_DEPTH: u32 = 5_000;
-const MAX_ROWS: u32 = 1_000;
 /// Larger answers are decoded on a blocking thread.
 const INLINE_BYTES: usize = 128 << 10;
 
@@ -31,8 +29,6 @@ pub struct Settings {
     pub base_url: String,
     /// For a request that a caller waits for, everything included.
     pub timeout: Duration,
-    /// For answers about every symbol.
-    pub bulk_timeout: Duration,
     /// How long an answer is reused for the same request; zero for not at all.
     pub window: Duration,
 }
@@ -43,7 +39,6 @@ impl Default for Settings {
             base_url: DEFAULT_BASE_URL.to_owned(),
             // A `fetch` has three seconds, and does more than this.
             timeout: Duration::from_millis(2_800),
-            bulk_timeout: Duration::from_secs(30),
             window: Duration::from_secs(1),
         }
     }
@@ -157,27 +152,27 @@ impl Rest {
     }
 
     pub async fn depth(&self, symbol: &str, limit: u32) -> Shared<Snapshot> {
-        let request = Request::new(Endpoint::DEPTH).symbol(symbol)?.limit(limit, MAX_DEPTH)?;
+        let request = Request::new(Endpoint::DEPTH).symbol(symbol)?.limit(limit);
         let read = move |body: &[u8]| answers::depth(body, limit);
         self.shared(request, read).await
     }
 
     /// A snapshot for a local book: never a reused answer.
     pub async fn fresh_depth(&self, symbol: &str, limit: u32) -> Result<Stamped<Snapshot>, RestError> {
-        let request = Request::new(Endpoint::DEPTH).symbol(symbol)?.limit(limit, MAX_DEPTH)?;
+        let request = Request::new(Endpoint::DEPTH).symbol(symbol)?.limit(limit);
         let raw = self.inner.send(&request, self.priority).await?;
         decoded(raw, request.endpoint, |body| answers::depth(body, limit))
     }
 
     /// The newest trades, oldest first.
     pub async fn trades(&self, symbol: &str, limit: u32) -> Shared<Vec<Trade>> {
-        let request = Request::new(Endpoint::TRADES).symbol(symbol)?.limit(limit, MAX_ROWS)?;
+        let request = Request::new(Endpoint::TRADES).symbol(symbol)?.limit(limit);
         self.shared(request, answers::trades).await
     }
 
     /// The newest aggregates, or those from an id on.
     pub async fn agg_trades(&self, symbol: &str, limit: u32, from_id: Option<u64>) -> Shared<Aggregates> {
-        let request = Request::new(Endpoint::AGG_TRADES).symbol(symbol)?.limit(limit, MAX_ROWS)?;
+        let request = Request::new(Endpoint::AGG_TRADES).symbol(symbol)?.limit(limit);
         self.shared(request.with_some("fromId", from_id), answers::agg_trades).await
     }
 
@@ -185,7 +180,7 @@ impl Rest {
         let request = Request::new(Endpoint::KLINES)
             .symbol(symbol)?
             .with("interval", query.interval.as_str())
-            .limit(query.limit, MAX_ROWS)?
+            .limit(query.limit)
             .with_some("startTime", query.start)
             .with_some("endTime", query.end);
         self.shared(request, answers::klines).await
@@ -201,7 +196,7 @@ impl Rest {
         self.shared(request, answers::ticker).await
     }
 
-    /// Of 1 to 100 symbols; an unknown symbol fails the whole request.
+    /// Of 1 to 100 symbols, those that can be read; an unknown symbol fails the whole request.
     pub async fn tickers_24h(&self, symbols: &[&str]) -> Shared<Vec<Ticker>> {
         let request = Request::new(Endpoint::TICKER_24H).symbols(symbols)?;
         self.shared(request, answers::tickers).await
@@ -210,7 +205,7 @@ impl Rest {
     /// Of every symbol whose ticker can be read.
     pub async fn all_tickers_24h(&self) -> Shared<Vec<Ticker>> {
         let request = Request::new(Endpoint::TICKER_24H).bulk();
-        self.shared(request, answers::all_tickers).await
+        self.shared(request, answers::tickers).await
     }
 
     /// A call of an account. It is never shared, and sent again only if the exchange refused its time before anything else.

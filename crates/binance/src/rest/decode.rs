@@ -103,7 +103,6 @@ mod tests {
     #[derive(Debug, Deserialize)]
     #[serde(expecting = "an object")]
     struct Row {
-        #[serde(deserialize_with = "wire::number")]
         price: Price,
         #[serde(deserialize_with = "wire::millis")]
         time: i64,

@@ -8,7 +8,6 @@ pub struct Endpoint {
     weight: Weight,
 }
 
-/// What a request weighs.
 #[derive(Debug, Clone, Copy)]
 enum Weight {
     Always(u32),

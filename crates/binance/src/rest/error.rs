@@ -121,7 +121,6 @@ impl RestError {
         }
     }
 
-    /// The exchange's code, if it gave one.
     pub const fn code(&self) -> Option<i64> {
         match self {
             Self::Refused { code, .. } => Some(*code),

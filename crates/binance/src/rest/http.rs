@@ -25,6 +25,8 @@ const MAX_SMALL_BYTES: usize = 4 << 20;
 const MAX_BULK_BYTES: usize = 64 << 20;
 /// How much of the exchange's own message an error repeats.
 const MAX_QUOTED_CHARS: usize = 200;
+/// For answers about every symbol.
+const BULK_TIMEOUT: Duration = Duration::from_secs(30);
 /// Background work has more time.
 const BACKGROUND_TIMEOUT: Duration = Duration::from_secs(15);
 /// More than a minute, so that the request gets into the next one.
@@ -62,7 +64,6 @@ pub(super) struct Inner {
     /// Requests cannot be read on the way.
     pub(super) is_private: bool,
     timeout: Duration,
-    bulk_timeout: Duration,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) governor: Arc<Governor>,
     /// Requests under way and fresh answers.
@@ -80,7 +81,6 @@ pub(super) struct State {
     pub(super) failing: Option<Failing>,
 }
 
-/// The body of an answer.
 pub(super) type Raw = Stamped<Vec<u8>>;
 
 /// A series of failed requests, not counting refusals by the exchange's own code.
@@ -104,7 +104,6 @@ impl Inner {
             is_private: is_loopback(&host) || url.scheme() == "https",
             host: url.port().map_or_else(|| host.clone(), |port| format!("{host}:{port}")),
             timeout: settings.timeout,
-            bulk_timeout: settings.bulk_timeout,
             answers: Coalescer::new(settings.window, &clock),
             clock,
             governor,
@@ -127,7 +126,7 @@ impl Inner {
     /// Waits for a permit, sends, and reads the answer, all within the timeout; background work waits for its permit
     /// beyond that.
     pub(super) async fn send(&self, request: &Request, priority: Priority) -> Result<Raw, RestError> {
-        let whole = if request.is_bulk { self.bulk_timeout } else { self.timeout };
+        let whole = if request.is_bulk { BULK_TIMEOUT } else { self.timeout };
         let (patience, whole) = match priority {
             Priority::Interactive | Priority::BesideOrders | Priority::Order => (self.timeout / 3, whole),
             Priority::Page => (Duration::ZERO, whole),

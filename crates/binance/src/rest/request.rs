@@ -63,12 +63,10 @@ impl Request {
         Ok(self.with("symbols", &list))
     }
 
-    pub fn limit(mut self, limit: u32, most: u32) -> Result<Self, RestError> {
-        if limit == 0 || limit > most {
-            return Err(RestError::Invalid(format!("limit {limit} is not within 1 to {most}")));
-        }
+    #[must_use]
+    pub fn limit(mut self, limit: u32) -> Self {
         self.limit = Some(limit);
-        Ok(self.with("limit", &limit.to_string()))
+        self.with("limit", &limit.to_string())
     }
 
     pub fn with(mut self, name: &str, value: &str) -> Self {
@@ -123,7 +121,7 @@ mod tests {
     #[test]
     fn values_are_percent_encoded() {
         let request = Request::new(Endpoint::DEPTH).symbol("币安人生USDT").expect("symbol");
-        let request = request.limit(100, 5000).expect("limit");
+        let request = request.limit(100);
         assert_eq!(request.query, "symbol=%E5%B8%81%E5%AE%89%E4%BA%BA%E7%94%9FUSDT&limit=100");
         let several = Request::new(Endpoint::TICKER_24H).symbols(&["BTCUSDT", "A&b=c"]).expect("symbols");
         assert_eq!(several.query, "symbols=%5B%22BTCUSDT%22%2C%22A%26b%3Dc%22%5D");
@@ -137,8 +135,6 @@ mod tests {
             assert!(Request::new(Endpoint::DEPTH).symbol(symbol).is_err(), "{symbol}");
         }
         assert!(Request::new(Endpoint::TICKER_24H).symbols(&["A", ""]).is_err());
-        assert!(Request::new(Endpoint::DEPTH).limit(0, 5000).is_err());
-        assert!(Request::new(Endpoint::DEPTH).limit(5001, 5000).is_err());
     }
 
     proptest! {

@@ -44,12 +44,11 @@ impl Signer {
         }
         let mut key = HeaderValue::from_str(api_key).map_err(|_| refuse("key has characters no header can carry"))?;
         key.set_sensitive(true);
-        let secret = match ed25519(secret) {
-            Some(Ok(pair)) => Secret::Ed25519(Box::new(pair)),
-            Some(Err(())) => {
-                return Err(refuse("secret looks like a private key but is not an Ed25519 key in PKCS#8"));
-            }
-            None => Secret::Hmac(hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes())),
+        let secret = if secret.contains("-----BEGIN") {
+            let not = || refuse("secret looks like a private key but is not an Ed25519 key in PKCS#8");
+            Secret::Ed25519(Box::new(ed25519(secret).ok_or_else(not)?))
+        } else {
+            Secret::Hmac(hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes()))
         };
         Ok(Self { key, secret })
     }
@@ -80,12 +79,10 @@ impl Signer {
     }
 }
 
-/// `None` if the text is not PEM, and so the secret of an HMAC key.
-fn ed25519(secret: &str) -> Option<Result<Ed25519KeyPair, ()>> {
-    let pem = secret.contains("-----BEGIN").then_some(secret)?;
-    let der = PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes()).map_err(|_| ());
+fn ed25519(pem: &str) -> Option<Ed25519KeyPair> {
+    let der = PrivatePkcs8KeyDer::from_pem_slice(pem.as_bytes()).ok()?;
     // Most tools leave the public key out, so that there is nothing to check it against.
-    Some(der.and_then(|der| Ed25519KeyPair::from_pkcs8_maybe_unchecked(der.secret_pkcs8_der()).map_err(|_| ())))
+    Ed25519KeyPair::from_pkcs8_maybe_unchecked(der.secret_pkcs8_der()).ok()
 }
 
 #[cfg(test)]

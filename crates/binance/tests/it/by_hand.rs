@@ -1,7 +1,7 @@
 //! Hand-written recordings.
 
 use serde_json::{Value, json};
-use tribune_binance::model::Millis;
+use tribune_binance::Millis;
 
 use crate::recording::Recording;
 

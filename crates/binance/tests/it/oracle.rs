@@ -4,8 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use serde_json::Value;
-use tribune_binance::book::{Depth, Order, Side};
-use tribune_binance::feed::BookView;
+use tribune_binance::{BookView, Depth, Order, Side};
 
 type Levels = BTreeMap<i128, i128>;
 
@@ -53,7 +52,7 @@ impl Book {
     /// What is wrong with a depth that claims to be this book, as far as it says it reaches. Prices in `except` are not
     /// looked at.
     pub fn difference(&self, depth: &Depth, except: &BTreeSet<i128>) -> Option<String> {
-        let reach = |price: Option<tribune_binance::number::Price>| price.map(|price| i128::from(price.units()));
+        let reach = |price: Option<tribune_binance::Price>| price.map(|price| i128::from(price.units()));
         let (low, high) = (reach(depth.bids.reach), reach(depth.asks.reach));
         let bids = side_difference(&self.bids, &depth.bids, except, |price| low.is_none_or(|low| price >= low));
         let asks = side_difference(&self.asks, &depth.asks, except, |price| high.is_none_or(|high| price <= high));
@@ -96,7 +95,7 @@ fn side_difference<O: Order>(
 
 /// Best bid and ask of a view in the same form as [`Book::top`].
 pub fn top(view: &BookView) -> [(i128, i128); 2] {
-    let of = |level: Option<tribune_binance::book::Level>| {
+    let of = |level: Option<tribune_binance::Level>| {
         let level = level.expect("a level");
         (i128::from(level.price.units()), level.quantity.units())
     };

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Feed, Published};
 use serde_json::Value;
-use tribune_binance::feed::{self, BookState};
-use tribune_binance::rest::Rest;
+use tribune_binance::{BookState, Rest, feed};
 use tribune_exchange_sim::{Exchange, Fault, Limits, Simulation};
 
 use crate::oracle::{Truth, Verdict};
@@ -190,7 +189,7 @@ async fn replaced_connection_keeps_books_live() {
     let rest = Rest::new(rest_settings(&exchange), clock.clone()).expect("settings");
     let settings =
         feed::Settings { rotate_after: Duration::from_secs(3), ..feed::Settings::new(exchange.stream_url()) };
-    let feed = Feed::start(settings, rest.with_priority(tribune_binance::rest::Priority::Background), clock);
+    let feed = Feed::start(settings, rest.with_priority(tribune_binance::Priority::Background), clock);
     let track = |symbol: &&str| feed.track(&Arc::from(*symbol), true, 0).expect("room for it");
     let books: Vec<Arc<Published>> = SYMBOLS.iter().map(track).collect();
     until("every book is live", || async { books.iter().all(|book| book.live().is_some()) }).await;

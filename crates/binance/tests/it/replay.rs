@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use crate::support::Feed;
 use serde_json::Value;
 use tempfile::TempDir;
-use tribune_binance::feed::BookState;
+use tribune_binance::BookState;
 use tribune_exchange_sim::{Exchange, Limits};
 
 use crate::by_hand::{laid_out, tricky};

@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use crate::support::{Feed, Published};
 use serde_json::Value;
-use tribune_binance::feed::{self, BookState, BookView};
-use tribune_binance::rest::Rest;
+use tribune_binance::{BookState, BookView, Rest, feed};
 use tribune_exchange_sim::{Exchange, Fault, FaultHandle, Limits, Simulation};
 
 use crate::oracle::{Truth, Verdict};
@@ -210,10 +209,14 @@ fn resident_bytes() -> Option<u64> {
 fn tracked(exchange: &Exchange) -> Arc<Feed> {
     let clock = Arc::new(tribune_clock::SystemClock);
     let rest = Rest::new(rest_settings(exchange), clock.clone()).expect("settings");
-    let settings = feed::Settings { deep_ranks: 1, ..feed::Settings::new(exchange.stream_url()) };
-    let feed = Feed::start(settings, rest.with_priority(tribune_binance::rest::Priority::Background), clock);
+    let feed = Feed::start(
+        feed::Settings::new(exchange.stream_url()),
+        rest.with_priority(tribune_binance::Priority::Background),
+        clock,
+    );
+    // Only the first is among those whose snapshots have all levels: these would use up the budget.
     for (rank, symbol) in SYMBOLS.iter().enumerate() {
-        feed.track(&Arc::from(*symbol), true, rank).expect("room for it");
+        feed.track(&Arc::from(*symbol), true, 10 * rank).expect("room for it");
     }
     feed
 }

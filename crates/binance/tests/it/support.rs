@@ -7,8 +7,7 @@ use std::time::{Duration, Instant};
 
 use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
-use tribune_binance::feed;
-use tribune_binance::rest::{self, Rest};
+use tribune_binance::{Rest, feed, rest};
 use tribune_core::SystemClock;
 use tribune_exchange_sim::{Exchange, Limits, Mode, Settings, Simulation};
 
@@ -52,11 +51,8 @@ pub fn feed(exchange: &Exchange, symbols: &[&str]) -> Arc<Feed> {
 pub fn feed_at(rest: rest::Settings, stream_url: String, symbols: &[&str]) -> Arc<Feed> {
     let clock = Arc::new(SystemClock);
     let rest = Rest::new(rest, clock.clone()).expect("settings");
-    let feed = Feed::start(
-        feed::Settings::new(stream_url),
-        rest.with_priority(tribune_binance::rest::Priority::Background),
-        clock,
-    );
+    let feed =
+        Feed::start(feed::Settings::new(stream_url), rest.with_priority(tribune_binance::Priority::Background), clock);
     for (rank, symbol) in symbols.iter().enumerate() {
         feed.track(&Arc::from(*symbol), true, rank).expect("room for it");
     }

@@ -1,13 +1,9 @@
 //! What comes behind the first document, and how matches are described.
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use super::super::{MatchedOn, SymbolTable};
 use super::{ids, listing, search, symbol, table};
 use crate::id::Kind;
-use tribune_binance::model::{Interval, SymbolStatus};
-use tribune_binance::number::Notional;
+use tribune_binance::{Interval, Notional};
 
 #[test]
 fn ticker_comes_first_and_other_quotes_last() {
@@ -91,22 +87,25 @@ fn symbol_that_is_also_a_ticker_names_both() {
 
 #[test]
 fn ties_fall_by_status_then_quote_then_volume() {
-    let trading = SymbolStatus::Trading;
+    let trading = "TRADING";
     let symbols = vec![
-        symbol("XYZ", "USDT", SymbolStatus::Break),
+        symbol("XYZ", "USDT", "BREAK"),
         symbol("XYZ", "BTC", trading),
         symbol("XYZ", "FDUSD", trading),
         symbol("XYZ", "AAA", trading),
         symbol("XYZ", "BBB", trading),
     ];
     let volumes = |aaa, bbb| {
-        let units = Notional::from_units;
-        HashMap::from([(Arc::from("XYZAAA"), units(aaa)), (Arc::from("XYZBBB"), units(bbb))])
+        move |name: &str| match name {
+            "XYZAAA" => Some(Notional::from_units(aaa)),
+            "XYZBBB" => Some(Notional::from_units(bbb)),
+            _ => None,
+        }
     };
-    let table = SymbolTable::new(symbols, &volumes(1, 2));
+    let table = SymbolTable::new(symbols, volumes(1, 2));
     let order = |table: &SymbolTable| -> Vec<String> { table.of_base("XYZ").map(|s| s.name.to_string()).collect() };
     assert_eq!(order(&table), ["XYZFDUSD", "XYZBTC", "XYZBBB", "XYZAAA", "XYZUSDT"]);
-    assert_eq!(order(&table.reranked(&volumes(3, 2)))[2..4], ["XYZAAA", "XYZBBB"]);
+    assert_eq!(order(&table.reranked(volumes(3, 2)))[2..4], ["XYZAAA", "XYZBBB"]);
 }
 
 #[test]

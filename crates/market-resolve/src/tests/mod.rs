@@ -8,8 +8,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::{Match, SymbolTable};
-use tribune_binance::model::{Symbol, SymbolStatus};
-use tribune_binance::number::Notional;
+use tribune_binance::{Notional, Symbol};
 
 /// Quotes, then the bases that are traded in them. A quote in brackets has stopped trading.
 const MARKETS: &[&str] = &[
@@ -34,12 +33,8 @@ fn ids(found: &[Match]) -> Vec<&str> {
     found.iter().map(|found| found.id.as_str()).collect()
 }
 
-fn symbol(base: &str, quote: &str, status: SymbolStatus) -> Symbol {
-    Symbol {
-        status,
-        status_text: Arc::from(if status == SymbolStatus::Trading { "TRADING" } else { "BREAK" }),
-        ..Symbol::named(format!("{base}{quote}"), base, quote)
-    }
+fn symbol(base: &str, quote: &str, status: &str) -> Symbol {
+    Symbol { status: status.into(), ..Symbol::named(format!("{base}{quote}"), base, quote) }
 }
 
 fn table() -> SymbolTable {
@@ -53,7 +48,7 @@ fn listing<'a>(lines: impl Iterator<Item = &'a str>) -> SymbolTable {
         for base in bases.split(' ') {
             symbols.extend(quotes.split(' ').map(|quote| {
                 let name = quote.trim_matches(['(', ')']);
-                let status = if name == quote { SymbolStatus::Trading } else { SymbolStatus::Break };
+                let status = if name == quote { "TRADING" } else { "BREAK" };
                 symbol(base, name, status)
             }));
         }
@@ -62,5 +57,6 @@ fn listing<'a>(lines: impl Iterator<Item = &'a str>) -> SymbolTable {
         .iter()
         .zip(1..)
         .map(|(symbol, place)| (Arc::clone(&symbol.name), Notional::from_units(1_000_000 - place)));
-    SymbolTable::new(symbols.clone(), &volumes.collect::<HashMap<_, _>>())
+    let volumes: HashMap<_, _> = volumes.collect();
+    SymbolTable::new(symbols.clone(), |name| volumes.get(name).copied())
 }

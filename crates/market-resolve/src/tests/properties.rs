@@ -1,13 +1,10 @@
 //! What holds for any query.
 
-use std::collections::HashMap;
-
 use proptest::prelude::*;
 
 use super::super::SymbolTable;
 use super::{search, symbol, table};
 use crate::id::MarketId;
-use tribune_binance::model::SymbolStatus;
 
 /// Words of every sort, so that chance makes sentences of them.
 fn sentence() -> impl Strategy<Value = String> {
@@ -67,9 +64,9 @@ fn crowd() -> SymbolTable {
             .map(|letter| char::from(b'A' + u8::try_from(letter % 26).expect("a letter")))
             .collect();
         let quote = ["USDT", "BTC", "TRY"][number as usize % 3];
-        symbol(&format!("COIN{base}"), quote, SymbolStatus::Trading)
+        symbol(&format!("COIN{base}"), quote, "TRADING")
     });
-    SymbolTable::new(symbols.collect(), &HashMap::new())
+    SymbolTable::new(symbols.collect(), |_| None)
 }
 
 /// Long and repetitive queries finish at once: what a token costs does not grow with the number of symbols.

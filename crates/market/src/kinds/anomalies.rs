@@ -1,7 +1,7 @@
 //! Differences from a market's own past: hints, not findings.
 
 use super::prelude::*;
-use tribune_analytics::anomalies::{Anomalies, AnomalyKind, Check, return_outlier, volume_outlier};
+use tribune_analytics::{Anomalies, AnomalyKind, Check, return_outlier, volume_outlier};
 
 /// Candles whose volumes and returns are compared.
 const PAST_OF: Interval = Interval::M1;

@@ -2,6 +2,7 @@
 //! document, the page and the citation record are made from it.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
@@ -14,9 +15,7 @@ use tribune_core::{Document, DocumentId, JsonObject, Result};
 use super::time::Time;
 use super::{Figures, title};
 use crate::market::{BookReading, Market, Origin};
-use tribune_binance::feed::BookState;
-use tribune_binance::model::{Millis, Symbol};
-use tribune_binance::moment::Moment;
+use tribune_binance::{BookState, Millis, Moment, Symbol};
 use tribune_citations::record;
 use tribune_market_resolve::id::{Kind, MarketId};
 
@@ -60,7 +59,6 @@ impl About {
     }
 }
 
-/// Source and time of figures.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Provenance {
     pub venue: Cow<'static, str>,
@@ -102,7 +100,6 @@ impl Provenance {
         provenance
     }
 
-    /// The time of the figures.
     pub fn as_of(&self) -> Timestamp {
         self.exchange_time.unwrap_or(self.received_time).0
     }
@@ -146,7 +143,6 @@ pub struct Answer {
     named: OnceLock<Named>,
 }
 
-/// An answer as one JSON object.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Envelope<'a, F> {
     id: &'a str,
@@ -189,7 +185,6 @@ impl Answer {
         })
     }
 
-    /// What the answer is about its market.
     pub(crate) fn what(&self) -> String {
         self.figures.what(&self.about).unwrap_or_else(|| title(self.kind).into_owned())
     }
@@ -206,7 +201,6 @@ impl Answer {
         self.figures.sentences(&self.about).into_iter().next().unwrap_or_default()
     }
 
-    /// What a tool gives.
     pub(crate) fn object<'a>(&'a self, url: &'a str) -> Envelope<'a, &'a JsonObject> {
         Envelope {
             id: self.id.as_str(),
@@ -270,13 +264,8 @@ impl Answer {
             snippet: snippet.map(Cow::Borrowed),
             surroundings,
         };
-        record(document, Some(&WithAnswer { answer }))
+        record(document, Some(BTreeMap::from([(RECORD, answer)])))
     }
-}
-
-#[derive(Serialize)]
-struct WithAnswer<'a> {
-    answer: Record<'a, &'a RawValue>,
 }
 
 /// What a citation record keeps of an answer beside its text.

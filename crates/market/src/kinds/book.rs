@@ -1,8 +1,8 @@
 //! Order books: their levels, and the best prices alone.
 
 use super::prelude::*;
-use tribune_analytics::quotes::{Quote, Quotes, quotes};
-use tribune_binance::book::{Depth, Level};
+use tribune_analytics::{Quote, Quotes, quotes};
+use tribune_binance::{Depth, Level};
 
 /// Levels a side that one answer shows.
 const MAX_SHOWN: usize = 100;
@@ -49,7 +49,6 @@ pub struct OrderBook {
 pub(super) struct Middle {
     best_bid: Option<Quote>,
     best_ask: Option<Quote>,
-    #[schemars(with = "Option<String>")]
     mid: Option<Decimal>,
     spread_bps: Option<f64>,
 }

@@ -2,11 +2,8 @@
 
 use super::book::{BookOf, Middle};
 use super::prelude::*;
-use tribune_analytics::depth::{Band, TopImbalance, bands, top_imbalance};
-use tribune_analytics::health::BAND_BPS;
-use tribune_analytics::quotes::{Quotes, quotes};
-use tribune_analytics::walls::Walls;
-use tribune_binance::feed::BookState;
+use tribune_analytics::{BAND_BPS, Band, Quotes, TopImbalance, Walls, bands, quotes, top_imbalance};
+use tribune_binance::BookState;
 
 /// Levels of each side that count for the imbalance.
 const TOP_LEVELS: usize = 20;
@@ -80,11 +77,8 @@ impl Figures for BookHealth {
 #[cfg(test)]
 mod tests {
     use tribune_analytics::Watch;
-    use tribune_binance::feed::Observer as _;
-    use tribune_binance::feed::{Beats, BookView};
-    use tribune_binance::moment::Moment;
-    use tribune_binance::tape::Tape;
     use tribune_binance::testing::depth;
+    use tribune_binance::{Beats, BookView, Moment, Observer as _, Tape};
 
     /// The book moves on between two looks: its walls are where it is now, and as large as they are now.
     #[test]
@@ -97,7 +91,6 @@ mod tests {
             let bids = bids.iter().map(|(price, size)| (&**price, if price == "900" { wall } else { *size }));
             let best_ask = (best_bid + 2).to_string();
             BookView {
-                symbol: "BTCUSDT".into(),
                 depth: depth(&bids.collect::<Vec<_>>(), &[(&best_ask, "2")]),
                 last_update_id: 1,
                 exchange_time: None,

@@ -4,16 +4,12 @@ use std::collections::BTreeMap;
 
 use super::prelude::*;
 use super::ticker;
-use tribune_analytics::depth::band;
-use tribune_analytics::health::BAND_BPS;
-use tribune_analytics::quotes::quotes;
-use tribune_analytics::volatility::{RealisedVolatility, realised};
+use tribune_analytics::{BAND_BPS, Band, RealisedVolatility, band, quotes, realised};
 
 /// Returns of an hour each that make a day. A return takes two closes, and the newest candle has none yet.
 const RETURNS: usize = 24;
 const CANDLES_ASKED: u32 = RETURNS as u32 + 2;
 
-/// One market of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     last_price: Option<Price>,
@@ -32,33 +28,16 @@ pub struct Comparison {
     /// Why the ticker is not the exchange's answer.
     #[schemars(skip)]
     ticker_note: Option<String>,
-    #[schemars(with = "Option<String>")]
     mid: Option<Decimal>,
     spread_bps: Option<f64>,
-    depth_25_bps: Known<NearMid>,
+    depth_25_bps: Known<Band>,
     realised_volatility_24h_pct: Option<f64>,
     #[schemars(skip)]
-    realised_volatility_24h_of: Option<VolatilityOf>,
+    realised_volatility_24h_of: Option<RealisedVolatility>,
     /// Why figures are null, by their names.
     reasons: Option<BTreeMap<String, String>>,
     standing: Standing,
     realised_volatility_standing: Standing,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-struct NearMid {
-    bid_notional_quote: Notional,
-    ask_notional_quote: Notional,
-    complete: bool,
-}
-
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-struct VolatilityOf {
-    sampling: String,
-    returns: usize,
-    start_ms: Millis,
-    end_ms: Millis,
-    complete: bool,
 }
 
 pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
@@ -91,7 +70,7 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
     let reasons = reasons.into_iter();
     let reasons: BTreeMap<_, _> = reasons.filter_map(|(figure, why)| Some((figure.to_owned(), why?))).collect();
     let known = quotes.as_ref().ok();
-    let volatility = volatility.as_ref().ok();
+    let volatility = volatility.ok();
     let figures = Comparison {
         last_price,
         price_change_pct: ticker.and_then(|ticker| ticker.price_change_pct),
@@ -105,21 +84,9 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
         ticker_note: ticker.and_then(|ticker| ticker.note.clone()).or(unknown),
         mid: known.and_then(|quotes| quotes.mid),
         spread_bps: known.and_then(|quotes| quotes.spread_bps),
-        depth_25_bps: band(&book.view.depth, BAND_BPS)
-            .map(|near| NearMid {
-                bid_notional_quote: near.bid_notional_quote,
-                ask_notional_quote: near.ask_notional_quote,
-                complete: near.complete,
-            })
-            .into(),
-        realised_volatility_24h_pct: volatility.and_then(|volatility| volatility.realised_pct),
-        realised_volatility_24h_of: volatility.map(|volatility| VolatilityOf {
-            sampling: volatility.sampling.to_string(),
-            returns: volatility.returns,
-            start_ms: volatility.start_ms,
-            end_ms: volatility.end_ms,
-            complete: volatility.complete && volatility.returns == RETURNS,
-        }),
+        depth_25_bps: band(&book.view.depth, BAND_BPS).into(),
+        realised_volatility_24h_pct: volatility.as_ref().and_then(|volatility| volatility.realised_pct),
+        realised_volatility_24h_of: volatility,
         reasons: Some(reasons).filter(|reasons| !reasons.is_empty()),
         standing: Standing::Exact,
         realised_volatility_standing: Standing::Sound,
@@ -130,7 +97,8 @@ pub async fn load(market: &Market, symbol: &str) -> Result<Answer> {
 /// Of the last 24 full hours, or as many as there are.
 fn last_day(closed: &[Candle]) -> std::result::Result<RealisedVolatility, Unavailable> {
     let from = closed.len().saturating_sub(RETURNS + 1);
-    realised(&closed[from..], Interval::H1)
+    let volatility = realised(&closed[from..], Interval::H1)?;
+    Ok(RealisedVolatility { complete: volatility.complete && volatility.returns == RETURNS, ..volatility })
 }
 
 impl Figures for Comparison {

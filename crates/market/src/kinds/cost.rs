@@ -3,8 +3,8 @@
 use super::book::BookOf;
 use super::prelude::*;
 use crate::market::DEEPEST;
-use tribune_analytics::cost::{Action, Cost, Size, cost};
-use tribune_binance::book::Depth;
+use tribune_analytics::{Action, Cost, Size, cost};
+use tribune_binance::Depth;
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CostToTrade {
@@ -22,13 +22,6 @@ pub struct CostToTrade {
 }
 
 pub async fn load(market: &Market, symbol: &str, side: Action, size: Size) -> Result<Answer> {
-    let is_nothing = match size {
-        Size::Quote(money) => money.units() <= 0,
-        Size::Base(quantity) => quantity.units() <= 0,
-    };
-    if is_nothing {
-        return Err(Error::invalid_argument("the size must be above zero"));
-    }
     let symbol = market.traded(symbol).await?;
     let mut book = market.book(&symbol).await?;
     let mut worked = cost(&book.view.depth, side, size).map_err(|reason| no_figures(&symbol, &reason))?;
@@ -98,13 +91,6 @@ impl CostToTrade {
             (None, None) => "an unknown size".to_owned(),
         }
     }
-
-    const fn verb(&self) -> &'static str {
-        match self.cost.side {
-            Action::Buy => "buying",
-            Action::Sell => "selling",
-        }
-    }
 }
 
 impl Figures for CostToTrade {
@@ -112,7 +98,8 @@ impl Figures for CostToTrade {
         let (worked, name, base, quote) = (&self.cost, about.name(), about.base(), about.quote());
         let missing = worked.reason.as_ref().map(|why| format!(" {}.", capitalised(&why.to_string())));
         let missing = missing.unwrap_or_default();
-        let order = format!("{} {} of {name}", capitalised(self.verb()), self.asked(about));
+        let verb = if worked.side == Action::Buy { "Buying" } else { "Selling" };
+        let order = format!("{verb} {} of {name}", self.asked(about));
         let (traded, average) = (worked.filled_base, worked.vwap);
         let (slippage, mid) = (or_unknown(worked.slippage_bps), or_unknown(worked.mid));
         let (levels, worst, cost) = (worked.levels_used, worked.worst_price, or_unknown(worked.cost_quote));

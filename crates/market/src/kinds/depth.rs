@@ -2,12 +2,8 @@
 
 use super::book::{BookOf, Levels, Middle};
 use super::prelude::*;
-use tribune_analytics::cost::{Action, Cost, Size, cost};
-use tribune_analytics::depth::{Band, TopImbalance, bands, top_imbalance};
-use tribune_analytics::health::BAND_BPS;
-use tribune_analytics::quotes::quotes;
-use tribune_analytics::sizes::sizes;
-use tribune_binance::book::Depth;
+use tribune_analytics::{Action, BAND_BPS, Band, Cost, Size, TopImbalance, bands, cost, quotes, sizes, top_imbalance};
+use tribune_binance::Depth;
 
 /// Levels a side that an answer lists.
 const MAX_SHOWN: usize = 20;
@@ -18,7 +14,6 @@ pub struct MarketDepth {
     of: BookOf,
     #[serde(flatten)]
     middle: Middle,
-    #[schemars(with = "Option<String>")]
     microprice: Option<Decimal>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<Unavailable>,
@@ -30,7 +25,6 @@ pub struct MarketDepth {
     levels: Levels,
 }
 
-/// What an order of one size costs.
 impl Row for (Notional, Cost) {
     const COLUMNS: &'static [&'static str] =
         &["side", "notional_quote", "vwap", "cost_bps", "cost_quote", "filled", "complete", "reason"];

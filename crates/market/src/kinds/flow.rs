@@ -4,7 +4,7 @@ mod pressure;
 
 use super::prelude::*;
 use pressure::{Impact, Pressure};
-use tribune_analytics::flow::{TradeFlow, trade_flow};
+use tribune_analytics::{TradeFlow, trade_flow};
 
 /// The default window.
 pub(crate) const FLOW_SECS: u32 = 60;
@@ -16,14 +16,12 @@ pub struct OrderFlow {
     /// Absent where the trades are not known.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     sums: Option<TradeFlow>,
-    /// Why the trades are not known.
     #[serde(skip_serializing_if = "Option::is_none")]
     flow: Option<Known<TradeFlow>>,
     covered_secs: f64,
     orders_per_sec_counts: &'static str,
     order_flow_imbalance: Pressure,
     price_impact: Impact,
-    /// The window in words.
     #[serde(skip)]
     when: String,
 }
@@ -89,7 +87,7 @@ impl Figures for OrderFlow {
         if flow.trades == 0 {
             return vec![format!("{name}: no trades in the {when}.")];
         }
-        let (sums, net) = (took_and_gave(flow, about), flow.net_flow_quote);
+        let (sums, net) = (taker_sums(flow, about), flow.net_flow_quote);
         let (trades, bought, sold) = (flow.trades, flow.buy_trades, flow.sell_trades);
         let (rate, vwap) = (or_unknown(flow.orders_per_sec), or_unknown(flow.vwap));
         vec![
@@ -106,7 +104,7 @@ impl Figures for OrderFlow {
 }
 
 /// `taker buys 1.5 BTC, taker sells 1.2 BTC, net 0.3 BTC`
-pub(super) fn took_and_gave(flow: &TradeFlow, about: &About) -> String {
+pub(super) fn taker_sums(flow: &TradeFlow, about: &About) -> String {
     let (bought, sold, net) = (flow.buy_volume_base, flow.sell_volume_base, flow.net_flow_base);
     let base = about.base();
     format!("taker buys {bought} {base}, taker sells {sold} {base}, net {net} {base}")
@@ -116,7 +114,7 @@ pub(super) fn took_and_gave(flow: &TradeFlow, about: &About) -> String {
 mod tests {
     use super::*;
     use crate::market::Origin;
-    use tribune_binance::moment::Moment;
+    use tribune_binance::Moment;
 
     #[test]
     fn window_names_its_coverage() {

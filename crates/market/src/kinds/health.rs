@@ -3,10 +3,7 @@
 use super::anomalies;
 use super::flow::FLOW_SECS;
 use super::prelude::*;
-use tribune_analytics::depth::{Band, band};
-use tribune_analytics::flow::trade_flow;
-use tribune_analytics::health::{BAND_BPS, Health, HealthInputs, health};
-use tribune_analytics::quotes::quotes;
+use tribune_analytics::{BAND_BPS, Band, Health, HealthInputs, band, health, quotes, trade_flow};
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MarketHealth {

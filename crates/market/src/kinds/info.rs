@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use super::prelude::*;
-use tribune_binance::model::SymbolStatus;
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TradingRules {
@@ -28,7 +27,7 @@ pub(super) fn answer(market: &Market, symbol: &Symbol) -> Result<Answer> {
     let unread = symbol.unread_rule.as_ref();
     let figures = TradingRules {
         reason: unread.map(|why| format!("a rule of the exchange could not be read: {why}")),
-        status: symbol.status_text.clone(),
+        status: symbol.status.clone(),
         tick_size: symbol.tick_size,
         step_size: symbol.step_size,
         min_quantity: symbol.min_quantity,
@@ -53,7 +52,6 @@ impl Figures for TradingRules {
     }
 }
 
-/// The exchange as a whole.
 #[derive(Debug, Serialize)]
 pub struct Exchange {
     #[serde(flatten)]
@@ -78,15 +76,13 @@ struct QuoteAsset {
     symbols: usize,
 }
 
-/// Quote assets that are listed.
 const MOST_QUOTES: usize = 15;
 
 pub async fn exchange(market: &Market) -> Result<Exchange> {
     let table = market.symbols().await?;
-    let is_traded = |symbol: &&Symbol| symbol.status == SymbolStatus::Trading;
     let asset = |asset: &Arc<str>| QuoteAsset {
         asset: asset.clone(),
-        symbols: table.of_quote(asset).filter(is_traded).count(),
+        symbols: table.of_quote(asset).filter(|symbol| symbol.is_traded()).count(),
     };
     let mut quote_assets: Vec<QuoteAsset> = table.moneys().into_iter().map(asset).collect();
     quote_assets.sort_by_key(|asset| Reverse(asset.symbols));
@@ -96,7 +92,7 @@ pub async fn exchange(market: &Market) -> Result<Exchange> {
         provenance: Provenance::new(market, Origin::Rest, None, market.symbols_loaded()),
         figures: ExchangeFigures {
             symbols: table.len(),
-            symbols_traded: table.symbols().iter().filter(is_traded).count(),
+            symbols_traded: table.symbols().iter().filter(|symbol| symbol.is_traded()).count(),
             quote_assets,
             request_weight_used_this_minute: used,
             request_weight_budget_a_minute: budget,

@@ -1,10 +1,9 @@
 //! Candles.
 
 use super::prelude::*;
-use tribune_analytics::volatility::{Atr, RealisedVolatility, atr, realised};
-use tribune_binance::rest::KlinesQuery;
+use tribune_analytics::{Atr, RealisedVolatility, atr, realised};
+use tribune_binance::KlinesQuery;
 
-/// Candles that one answer shows.
 const MAX_SHOWN: usize = 500;
 const ATR_PERIOD: usize = 14;
 

@@ -24,7 +24,6 @@ impl<T> Known<T> {
         }
     }
 
-    /// Why it is missing.
     pub fn reason(&self) -> Option<&str> {
         match self {
             Self::Value(_) => None,

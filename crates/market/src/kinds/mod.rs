@@ -45,12 +45,10 @@ pub(crate) use search::{Found, at_hand, found, found_all};
 pub use time::Time;
 
 use crate::market::Market;
-use tribune_binance::model::Symbol;
-use tribune_binance::rest::KlinesQuery;
+use tribune_binance::{KlinesQuery, Symbol};
 use tribune_market_resolve::asset_name;
 use tribune_market_resolve::id::{Kind, MarketId};
 
-/// The figures of one kind of answer.
 pub(crate) trait Figures: Fields + fmt::Debug + Send + Sync {
     /// What the answer is about its market, where that is not what all documents of its kind are about.
     fn what(&self, _about: &About) -> Option<String> {
@@ -66,7 +64,6 @@ pub(crate) trait Figures: Fields + fmt::Debug + Send + Sync {
     }
 }
 
-/// What a document is about.
 fn title(kind: Kind) -> Cow<'static, str> {
     Cow::Borrowed(match kind {
         Kind::Klines(interval) => return format!("{interval} candles").into(),

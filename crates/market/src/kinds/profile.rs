@@ -3,10 +3,8 @@
 use std::sync::Arc;
 
 use super::prelude::*;
-use tribune_analytics::impact::{Amihud, amihud};
-use tribune_analytics::profile::{Histogram, ProfileRow, RowWidth, VolumeProfile, counts, volume_profile};
-use tribune_binance::moment::Stamped;
-use tribune_binance::rest::KlinesQuery;
+use tribune_analytics::{Amihud, Histogram, ProfileRow, RowWidth, VolumeProfile, amihud, counts, volume_profile};
+use tribune_binance::{KlinesQuery, Stamped};
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Profile {
@@ -30,11 +28,12 @@ impl Row for ProfileRow {
     }
 }
 
-/// The candles of a window.
 pub(super) struct Past {
     pub(super) window: Window,
     pub(super) interval: Interval,
     pub(super) candles: Arc<Stamped<Vec<Candle>>>,
+    /// Of the rows, unless the caller gives one.
+    pub(super) width: RowWidth,
 }
 
 impl Past {
@@ -51,7 +50,9 @@ impl Past {
             start: Some(window.start_ms - window.start_ms.rem_euclid(interval.millis())),
             end: None,
         };
-        Ok(Self { candles: market.rest.klines(&symbol.name, &query).await.map_err(exchange_error)?, window, interval })
+        let candles = market.rest.klines(&symbol.name, &query).await.map_err(exchange_error)?;
+        let width = RowWidth::FromTick(symbol.tick_size.unwrap_or(Price::from_units(1)));
+        Ok(Self { window, interval, candles, width })
     }
 
     pub(super) fn provenance(&self, market: &Market) -> Provenance {
@@ -79,20 +80,12 @@ impl Past {
     }
 }
 
-pub(super) fn width(symbol: &Symbol, given: Option<Price>) -> Result<RowWidth> {
-    match (given, symbol.tick_size) {
-        (Some(given), _) if given.units() > 0 => Ok(RowWidth::Given(given)),
-        (Some(_), _) => Err(Error::invalid_argument("tick_size must be above zero")),
-        (None, Some(tick)) => Ok(RowWidth::FromTick(tick)),
-        (None, None) => Ok(RowWidth::FromTick(Price::from_units(1))),
-    }
-}
-
 pub async fn load(market: &Market, symbol: &str, hours: u32, tick_size: Option<Price>) -> Result<Answer> {
     let symbol = market.traded(symbol).await?;
     let past = Past::load(market, &symbol, hours).await?;
     let candles = &past.candles.value;
-    let mut profile = Histogram::of_candles(candles, past.window, width(&symbol, tick_size)?)
+    let width = tick_size.map_or(past.width, RowWidth::Given);
+    let mut profile = Histogram::of_candles(candles, past.window, width)
         .and_then(|histogram| volume_profile(&histogram))
         .map_err(|reason| no_figures(&symbol, &reason))?;
     let rows = Table::fitted(std::mem::take(&mut profile.volume_by_row), Keep::First);
@@ -135,7 +128,7 @@ impl Figures for Profile {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tribune_binance::moment::Moment;
+    use tribune_binance::Moment;
     use tribune_binance::testing::minute;
 
     #[test]
@@ -145,6 +138,7 @@ mod tests {
         let past = |first: i64| Past {
             window: Window { start_ms: 0, end_ms: 3_600_000 },
             interval: Interval::M1,
+            width: RowWidth::FromTick(Price::from_units(1)),
             candles: Arc::new(Stamped {
                 value: (first..60).map(|at| minute(at, ["5"; 4], "2")).collect(),
                 exchange_time: None,

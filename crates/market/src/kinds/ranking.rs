@@ -7,7 +7,7 @@ use std::fmt::Debug;
 
 use super::prelude::*;
 use days::{Days, quote_asset};
-use tribune_analytics::ranking::{Order, Place, Ranking, percent};
+use tribune_analytics::{Order, Place, Ranking, percent};
 use tribune_market_resolve::id::MarketId;
 
 /// Streams that are silent for this long have failed.
@@ -15,7 +15,6 @@ pub(crate) const SILENT_MS: u64 = 5_000;
 /// Markets that a document lists in each order.
 const LISTED: usize = 15;
 
-/// The markets of one quote asset together.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 struct Summary {
     /// Why it is stale.
@@ -44,7 +43,6 @@ pub struct Markets<Lists> {
     lists: Lists,
 }
 
-/// The first markets in one order.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TopMarkets {
     sort_by: &'static str,
@@ -52,7 +50,6 @@ pub struct TopMarkets {
     markets: Table<Place>,
 }
 
-/// The first markets in every order.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 struct AllMarkets {
     most_traded_listed: usize,

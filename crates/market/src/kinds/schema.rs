@@ -18,7 +18,6 @@ const FAILED: &str = "Symbols without an answer, and why.";
 /// What an answer may be about, which decides what it always has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Shape {
-    /// One symbol.
     Symbol,
     /// One symbol, or several, each with an answer in a list.
     OneOrSeveral,

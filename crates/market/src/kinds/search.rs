@@ -7,8 +7,7 @@ use super::known::or_unknown;
 use super::{About, Answer, flow, info, pair_name, ranking, ticker, title, trades};
 use crate::market::Market;
 use ranking::SILENT_MS;
-use tribune_binance::model::{Symbol, SymbolStatus};
-use tribune_binance::moment::written;
+use tribune_binance::{Symbol, written};
 use tribune_market_resolve::id::{Kind, MarketId};
 
 /// A search result, and the answer that its page shows.
@@ -23,7 +22,7 @@ pub(crate) struct Found {
 
 pub(crate) fn found(market: &Market, symbol: &Symbol, kind: Kind) -> Found {
     let (name, what) = (&symbol.name, title(kind));
-    let is_traded = symbol.status == SymbolStatus::Trading;
+    let is_traded = symbol.is_traded();
     let own = MarketId::new(if is_traded { kind } else { Kind::ExchangeInfo }, name.clone());
     let own = at_hand(market, &own, 1);
     let is_own = own.is_some();
@@ -100,6 +99,6 @@ pub(crate) fn at_hand(market: &Market, id: &MarketId, least_trades: usize) -> Op
 fn silent_ms(market: &Market, symbol: &Symbol) -> Option<u64> {
     let tracked = market.feed.lookup(&symbol.name);
     let live = tracked.filter(|tracked| tracked.live().is_some());
-    let heard = live.map(|tracked| market.last_word(&tracked));
+    let heard = live.map(|tracked| market.last_confirmed(&tracked));
     Some(heard.or(market.feed.board.heard())?.age_ms(&*market.clock))
 }

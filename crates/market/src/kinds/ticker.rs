@@ -4,12 +4,10 @@ use futures::future::join_all;
 use rust_decimal::prelude::ToPrimitive as _;
 
 use super::prelude::*;
-use tribune_analytics::figure::rounded_bps;
-use tribune_analytics::quotes::{Quote, Touch};
-use tribune_binance::moment::Moment;
-use tribune_binance::rest::{self, ErrorKind, RestError};
+use tribune_analytics::{Quote, Touch, rounded_bps};
+use tribune_binance::rest::{self, ErrorKind};
+use tribune_binance::{Moment, RestError};
 
-/// The usual window of the ticker.
 const DAY: Millis = 24 * 3_600 * 1_000;
 const MINUTE: Millis = 60 * 1_000;
 /// Stream prices older than this do not replace an answer of the exchange.
@@ -17,14 +15,12 @@ const MAX_STREAMED_AGE_MS: u64 = 60_000;
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Ticker {
-    /// Why figures are null.
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
     /// Absent if best prices are unknown: null would mean an empty side.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     best: Option<Best>,
     pub(super) last_price: Option<Price>,
-    #[schemars(with = "Option<String>")]
     price_change: Option<Decimal>,
     pub(super) price_change_pct: Option<f64>,
     open_price: Option<Price>,
@@ -195,7 +191,6 @@ fn counted(ticker: &rest::Ticker) -> Option<u64> {
     Some(ticker.trades).filter(|trades| *trades > 0 || ticker.volume.is_zero())
 }
 
-/// Why figures are null.
 fn missing(ticker: &rest::Ticker) -> Option<String> {
     let quote = ticker.quote();
     let reasons = [

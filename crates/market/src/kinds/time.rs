@@ -5,8 +5,7 @@ use std::fmt;
 use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tribune_binance::model::Millis;
-use tribune_binance::moment::written;
+use tribune_binance::{Millis, written};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(into = "String")]

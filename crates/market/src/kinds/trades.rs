@@ -1,9 +1,9 @@
 //! The newest trades.
 
-use super::flow::took_and_gave;
+use super::flow::taker_sums;
 use super::prelude::*;
-use tribune_analytics::flow::{TradeFlow, trade_flow};
-use tribune_binance::model::{Aggressor, Trade};
+use tribune_analytics::{TradeFlow, trade_flow};
+use tribune_binance::{Aggressor, Trade};
 
 /// How far back the tape is read for the newest trades.
 const RECENT: Millis = 5 * 60 * 1000;
@@ -55,7 +55,7 @@ pub(crate) fn at_hand(market: &Market, symbol: &Symbol, least: usize) -> Option<
     let whole: Vec<Trade> = recent.trades().filter(|trade| trade.time >= complete_from).copied().collect();
     let list = &whole[whole.len().saturating_sub(super::DOCUMENT_TRADES)..];
     let newest = list.last().filter(|_| list.len() >= least)?.time;
-    let provenance = Provenance::new(market, Origin::Stream, Some(newest), market.last_word(&tracked));
+    let provenance = Provenance::new(market, Origin::Stream, Some(newest), market.last_confirmed(&tracked));
     Answer::new(Kind::Trades, symbol, provenance, RecentTrades::new(list)).ok()
 }
 
@@ -94,7 +94,7 @@ impl Figures for RecentTrades {
         let flow = list.summary.value();
         let within = flow.map(|flow| format!(" within {:.1} s", flow.window.seconds())).unwrap_or_default();
         let newest = format!("{name}: last trade {size} {base} at {price} {quote} ({who}); {count} trades{within}.");
-        let flow = flow.map(|flow| format!("{}.", capitalised(&took_and_gave(flow, about))));
+        let flow = flow.map(|flow| format!("{}.", capitalised(&taker_sums(flow, about))));
         std::iter::once(newest).chain(flow).collect()
     }
 }

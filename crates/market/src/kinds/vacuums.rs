@@ -1,9 +1,8 @@
 //! Price ranges in which little was traded.
 
 use super::prelude::*;
-use super::profile::{Past, width};
-use tribune_analytics::profile::Histogram;
-use tribune_analytics::vacuums::{Vacuums, vacuums};
+use super::profile::Past;
+use tribune_analytics::{Histogram, Vacuums, vacuums};
 
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LiquidityVacuums {
@@ -21,7 +20,7 @@ pub struct LiquidityVacuums {
 pub async fn load(market: &Market, symbol: &str, hours: u32) -> Result<Answer> {
     let symbol = market.traded(symbol).await?;
     let past = Past::load(market, &symbol, hours).await?;
-    let found = Histogram::of_candles(&past.candles.value, past.window, width(&symbol, None)?)
+    let found = Histogram::of_candles(&past.candles.value, past.window, past.width)
         .and_then(|histogram| vacuums(&histogram))
         .map_err(|reason| no_figures(&symbol, &reason))?;
     let figures = LiquidityVacuums {

@@ -35,7 +35,6 @@ struct Entry<T> {
     asked: Instant,
     keep: Duration,
     found: OnceCell<Found<T>>,
-    /// The answer before this one.
     before: Option<(Arc<T>, Instant)>,
 }
 

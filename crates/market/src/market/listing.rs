@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
-use tribune_binance::feed::Observer as _;
+use tribune_binance::{Day, Moment, Observer as _, RestError};
 use tribune_market_parts::exchange_error;
 
 use tokio_util::sync::CancellationToken;
@@ -13,10 +13,7 @@ use tribune_core::Result;
 
 use super::worth::by_worth;
 use super::{Market, NOTABLE_OFFSET_MS};
-use tribune_binance::feed::Day;
-use tribune_binance::model::{Symbol, SymbolStatus};
-use tribune_binance::moment::Moment;
-use tribune_binance::rest::{self, RestError, Ticker};
+use tribune_binance::rest::{self, Ticker};
 use tribune_market_resolve::SymbolTable;
 
 /// Symbols come and go a few times a day.
@@ -61,7 +58,7 @@ impl Market {
         }
         let listed = info.value.symbols.iter().map(|symbol| symbol.name.clone());
         self.feed.board.list(listed.collect());
-        let table = Arc::new(SymbolTable::new(info.value.symbols.clone(), &self.feed.board.quote_volumes()));
+        let table = Arc::new(SymbolTable::new(info.value.symbols.clone(), |name| self.feed.board.quote_volume(name)));
         let refused = info.value.refused.iter();
         let unreadable = refused.map(|(symbol, why)| (symbol.to_uppercase(), why.clone()));
         self.known.unreadable.store(Arc::new(unreadable.collect()));
@@ -79,8 +76,8 @@ impl Market {
     /// Makes sure that the last day of every symbol is at most ten seconds old; returns when it was loaded.
     pub(crate) async fn days_loaded(&self) -> DaysLoaded {
         let last = *self.known.days_loaded.lock();
-        match last.filter(|told| told.age_ms(&*self.clock) < KEEP_DAYS_MS) {
-            Some(told) => Ok(told),
+        match last.filter(|loaded| loaded.age_ms(&*self.clock) < KEEP_DAYS_MS) {
+            Some(loaded) => Ok(loaded),
             None => self.ask_for_days().await,
         }
     }
@@ -93,10 +90,9 @@ impl Market {
         Ok(tickers.received)
     }
 
-    /// Ranks the symbols by their known volumes.
     fn rerank(&self) {
         if let Some(table) = self.known.table.load_full() {
-            let table = Arc::new(table.reranked(&self.feed.board.quote_volumes()));
+            let table = Arc::new(table.reranked(|name| self.feed.board.quote_volume(name)));
             self.rank_all(&table);
             self.known.table.store(Some(table));
         }
@@ -107,25 +103,22 @@ impl Market {
         for book in self.feed.books() {
             // It may have been tracked before the list of symbols was loaded.
             book.set_rank(self.rank(&book.symbol));
-            if let Some(day) = self.feed.board.lookup(&book.symbol) {
-                book.watch.set_turnover(day.quote_volume);
+            if let Some(turnover) = self.feed.board.quote_volume(&book.symbol) {
+                book.watch.set_turnover(turnover);
             }
         }
     }
 
-    /// Tracks the symbols that are always tracked.
     fn pin(&self) {
         let Some(table) = self.known.table.load_full() else {
             return;
         };
         let ranked = self.known.ranked.load_full();
-        let is_traded = |symbol: &&Symbol| symbol.status == SymbolStatus::Trading;
-        let traded = |name: &str| table.lookup(name).filter(is_traded);
         let named = self.known.settings.symbols.iter().map(String::as_str);
         let top = ranked.iter().map(|symbol| &**symbol);
         let mut wanted: HashSet<Arc<str>> = HashSet::new();
         for name in named.chain(top.take(self.known.settings.track_top)) {
-            match traded(name) {
+            match table.lookup(name).filter(|symbol| symbol.is_traded()) {
                 Some(symbol) => {
                     self.feed.track(&symbol.name, true, self.rank(&symbol.name));
                     wanted.insert(symbol.name.clone());
@@ -184,7 +177,6 @@ pub(super) async fn keep_symbols(market: &Market, stop: CancellationToken) {
     }
 }
 
-/// The state of retries after failures.
 #[derive(Debug, Default)]
 struct Retry {
     failures: u32,

@@ -2,17 +2,14 @@
 
 use super::Market;
 use tribune_analytics::Published;
-use tribune_binance::model::{Candle, Interval, Millis, Symbol};
-use tribune_binance::moment::{Moment, Stamped};
-use tribune_binance::rest::{KlinesQuery, Shared};
+use tribune_binance::{Candle, Interval, KlinesQuery, Millis, Moment, Shared, Stamped, Symbol};
 
 impl Market {
-    /// The exchange's time.
     pub fn exchange_now(&self) -> Millis {
         self.feed.health.exchange_millis(self.clock.now())
     }
 
-    /// The same at a past moment.
+    /// What it was at a past moment.
     pub(crate) fn exchange_time_of(&self, moment: &Moment) -> Millis {
         let age = moment.age_ms(&*self.clock);
         self.feed.health.exchange_millis_before(self.clock.now(), age)
@@ -20,7 +17,7 @@ impl Market {
 
     /// The exchange's time up to which trades of the symbol are known.
     pub(crate) fn heard_until(&self, tracked: &Published) -> Millis {
-        self.exchange_time_of(&self.last_word(tracked))
+        self.exchange_time_of(&self.last_confirmed(tracked))
     }
 
     /// The newest candles; the last may still be open.

@@ -6,16 +6,13 @@ use tribune_market_parts::exchange_error;
 use tribune_core::Result;
 
 use super::{Market, Origin};
-use tribune_analytics::flow::RATE_SECS;
-use tribune_binance::model::{Millis, Symbol, Trade};
-use tribune_binance::moment::{Moment, Stamped};
-use tribune_binance::rest::{Aggregates, Shared};
+use tribune_analytics::RATE_SECS;
+use tribune_binance::{Aggregates, Millis, Moment, Shared, Stamped, Symbol, Trade};
 
 /// Pages of aggregate trades fetched for one window.
 const MAX_TRADE_PAGES: usize = 10;
 const TRADE_PAGE: u32 = 1_000;
 
-/// The trades of a window.
 #[derive(Debug, Clone)]
 pub struct TradesReading {
     /// Oldest first; some of them may lie outside the window.
@@ -29,7 +26,6 @@ pub struct TradesReading {
 }
 
 impl Market {
-    /// The trades of the last seconds.
     pub async fn trades(&self, symbol: &Symbol, seconds: u32) -> Result<TradesReading> {
         if let Some(reading) = self.streamed_trades(symbol, seconds) {
             return Ok(reading);
@@ -38,13 +34,13 @@ impl Market {
         self.past_trades(symbol, Millis::from(seconds) * 1_000).await
     }
 
-    /// The same from the tape; `None` if it does not have all of them.
+    /// From the tape; `None` if it does not have all of them.
     pub(crate) fn streamed_trades(&self, symbol: &Symbol, seconds: u32) -> Option<TradesReading> {
         let length = Millis::from(seconds) * 1_000;
         let tracked = self.feed.lookup(&symbol.name)?;
         tracked.live()?;
         // Trades after the last confirmation are not known, so the window ends there.
-        let received = self.last_word(&tracked);
+        let received = self.last_confirmed(&tracked);
         let until = self.heard_until(&tracked);
         let from = until - at_least_rate(length);
         let recent = tracked.tape.recent(from);
@@ -123,7 +119,7 @@ where
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
-    use tribune_binance::model::Aggressor::Buyer;
+    use tribune_binance::Aggressor::Buyer;
     use tribune_binance::testing::trade;
 
     /// An exchange with so many aggregates, one every ten milliseconds, each of which is two trades.

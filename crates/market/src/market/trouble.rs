@@ -1,7 +1,7 @@
 //! Why the market is degraded or unavailable, for its operator.
 
 use super::Market;
-use tribune_binance::feed::BookState;
+use tribune_binance::BookState;
 
 /// Shorter troubles are not reported.
 const PASSING_MS: u64 = 10_000;

@@ -3,19 +3,16 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use tribune_binance::feed::Board;
-use tribune_binance::model::{Symbol, SymbolStatus};
+use tribune_binance::{Board, Symbol};
 use tribune_market_resolve::SymbolTable;
 
-/// The unit.
 const UNIT: &str = "USDT";
 
 /// Every traded symbol, the largest turnover first. Symbols whose quote asset cannot be converted come last.
 pub(super) fn by_worth(table: &SymbolTable, board: &Board) -> Vec<Arc<str>> {
     let days = board.days();
-    let is_traded = |symbol: &&Symbol| symbol.status == SymbolStatus::Trading;
     let last = |base: &str, quote: &str| {
-        let symbol = table.pair(base, quote).filter(is_traded)?;
+        let symbol = table.pair(base, quote).filter(|symbol| symbol.is_traded())?;
         let price = days.get(&symbol.name)?.last.as_f64();
         Some(price).filter(|price| *price > 0.0)
     };
@@ -27,7 +24,7 @@ pub(super) fn by_worth(table: &SymbolTable, board: &Board) -> Vec<Arc<str>> {
     };
     let mut rates: HashMap<&str, Option<f64>> = HashMap::new();
     let mut worths: Vec<(f64, &Symbol)> = Vec::new();
-    for symbol in table.symbols().iter().filter(is_traded) {
+    for symbol in table.symbols().iter().filter(|symbol| symbol.is_traded()) {
         let Some(day) = days.get(&symbol.name) else { continue };
         let money: &str = &symbol.quote;
         let rate = *rates.entry(money).or_insert_with(|| in_unit(money));
@@ -41,10 +38,8 @@ pub(super) fn by_worth(table: &SymbolTable, board: &Board) -> Vec<Arc<str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tribune_binance::feed::Day;
-    use tribune_binance::moment::Moment;
-    use tribune_binance::number::{Notional, Price, Quantity};
     use tribune_binance::testing::ManualClock;
+    use tribune_binance::{Day, Moment, Notional, Price, Quantity};
 
     #[test]
     fn symbols_are_ranked_by_converted_turnover() {
@@ -57,26 +52,23 @@ mod tests {
             ("ETH", "ODD", "1", "999999999999"),
             ("DOGE", "USDT", "0.1", "900000"),
         ];
-        let symbols = markets.map(|(base, quote, ..)| Symbol {
-            status: SymbolStatus::Trading,
-            ..Symbol::named(format!("{base}{quote}"), base, quote)
-        });
+        let symbols = markets.map(|(base, quote, ..)| Symbol::named(format!("{base}{quote}"), base, quote));
         let board = Board::default();
         board.fill(markets.map(|(base, quote, last, traded)| {
-            let price = Price::parse(last).expect("a price");
+            let price = last.parse::<Price>().expect("a price");
             let day = Day {
                 last: price,
                 open: price,
                 high: price,
                 low: price,
                 volume: Quantity::ZERO,
-                quote_volume: Notional::parse(traded).expect("money"),
+                quote_volume: traded.parse::<Notional>().expect("money"),
                 exchange_time: None,
                 received: now,
             };
             (Arc::from(format!("{base}{quote}")), day)
         }));
-        let table = SymbolTable::new(symbols.to_vec(), &HashMap::new());
+        let table = SymbolTable::new(symbols.to_vec(), |_| None);
         let ranked = by_worth(&table, &board);
         let names: Vec<&str> = ranked.iter().map(|name| &**name).collect();
         // 2 m, 1.5 m, 1 m, 0.9 m, and one whose money nobody can value.

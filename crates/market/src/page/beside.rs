@@ -1,14 +1,12 @@
 //! The chart and the order book at the moment of a citation, from memory.
 
 use serde::Serialize;
-use tribune_binance::model::{Candle, Millis, Symbol};
-use tribune_binance::tape::Tape;
+use tribune_binance::{Candle, Millis, Symbol, Tape};
 
 use crate::kinds::book::Levels;
 use crate::kinds::table::Table;
 use crate::market::Market;
 
-/// Levels a side that a page shows.
 const LEVELS: usize = 20;
 const MINUTE: Millis = 60_000;
 /// As long as the tape goes back.
@@ -74,7 +72,7 @@ fn minutes(tape: &Tape, until: Millis) -> Vec<Candle> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tribune_binance::model::Aggressor::Buyer;
+    use tribune_binance::Aggressor::Buyer;
     use tribune_binance::testing::{price, quantity, trade};
 
     #[test]

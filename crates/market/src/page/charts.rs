@@ -3,9 +3,7 @@
 use jiff::Timestamp;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use tribune_binance::book::{Depth, Level};
-use tribune_binance::model::Millis;
-use tribune_binance::number::{Price, Quantity};
+use tribune_binance::{Depth, Level, Millis, Price, Quantity};
 use tribune_core::JsonObject;
 use tribune_market_parts::book::{Pair, depth_chart, ladder};
 use tribune_page::parts::{noted, panel};
@@ -87,7 +85,7 @@ pub(super) fn whole_book(depth: &Depth, price_places: usize, page: &Page<'_>) ->
 }
 
 fn profile(rows: &[(Price, Quantity, Option<f64>)], figures: &JsonObject, page: &Page<'_>) -> Option<Panel> {
-    let price = |name: &str| Price::parse(text(figures, name)?).ok();
+    let price = |name: &str| text(figures, name)?.parse::<Price>().ok();
     let width = price("row_width")?;
     let bin = |(low, volume, _): &(Price, Quantity, Option<f64>)| ProfileBin {
         from: low.as_f64(),

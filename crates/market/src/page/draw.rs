@@ -19,7 +19,6 @@ const DEEPEST: usize = 2;
 const UNKNOWN: &str = "it is not known";
 /// Drawn as charts.
 const CHARTED: [&str; 4] = ["klines", "bids", "asks", "volume_by_row"];
-/// Notes of tables.
 const NOTES: [(&str, &str); 4] = [
     ("bands", "Resting orders near the mid. Sums are exact where they are complete."),
     ("components", "Each component has from 0 to 100 points."),

@@ -6,7 +6,7 @@ use tribune_page::{Badge, Board, Tone};
 
 use crate::kinds::{About, Provenance};
 use crate::market::ASKED_EACH_TIME;
-use tribune_binance::feed::BookState;
+use tribune_binance::BookState;
 use tribune_market_resolve::asset_name;
 
 /// The state of the book, now or when it was cited.

@@ -19,7 +19,7 @@ use super::{Page, board, missing, settled};
 use crate::kinds::ranking::SILENT_MS;
 use crate::kinds::{self, Answer};
 use crate::market::{Cache, Market};
-use tribune_binance::model::{Interval, Symbol, SymbolStatus};
+use tribune_binance::{Interval, Symbol};
 use tribune_market_parts::book::{imbalance_line, spread_line};
 use tribune_market_parts::parts::links;
 use tribune_market_resolve::id::{Kind, MarketId};
@@ -76,9 +76,11 @@ pub(crate) async fn now(market: &Market, pages: &Pages, id: &MarketId) -> Result
         Kind::Markets => None,
         _ => Some(market.symbol(id.symbol()).await?),
     };
-    if let Some(symbol) = symbol.as_ref().filter(|symbol| symbol.status == SymbolStatus::Trading)
-        && takes_a_live_book(kind)
-    {
+    let has_no_book = matches!(
+        kind,
+        Kind::ExchangeInfo | Kind::Klines(_) | Kind::LiquidityVacuums | Kind::Markets | Kind::VolumeProfile
+    );
+    if let Some(symbol) = symbol.as_ref().filter(|symbol| symbol.is_traded() && !has_no_book) {
         market.watched(symbol);
     }
     let beside: &[_] = if kind == Kind::Ticker { &BESIDE } else { &[] };
@@ -112,12 +114,6 @@ pub(crate) async fn now(market: &Market, pages: &Pages, id: &MarketId) -> Result
     }
     board.is_live = kind != Kind::ExchangeInfo;
     Ok(settled(board, &Page::of(&main, age_ms)))
-}
-
-/// Whether the page gains from a live book.
-const fn takes_a_live_book(kind: Kind) -> bool {
-    use Kind::{ExchangeInfo, Klines, LiquidityVacuums, Markets, Report, VolumeProfile};
-    !matches!(kind, ExchangeInfo | Klines(_) | LiquidityVacuums | Markets | Report | VolumeProfile)
 }
 
 /// The sums of order flow, for a page that is about more.

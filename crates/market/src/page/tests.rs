@@ -18,12 +18,9 @@ use super::{Beside, Page, then};
 use crate::kinds::{self, About, Answer, Fields as _, Named, Provenance, Record};
 use crate::market::{self, Market};
 use crate::source::MarketSource;
-use tribune_analytics::cost::{Action, Size};
-use tribune_binance::feed;
-use tribune_binance::model::Millis;
-use tribune_binance::number::Notional;
-use tribune_binance::rest;
+use tribune_analytics::{Action, Size};
 use tribune_binance::testing::ShiftedClock;
+use tribune_binance::{Millis, Notional, feed, rest};
 use tribune_citations::Citations;
 use tribune_citations::records::Records;
 use tribune_market_resolve::id::MarketId;
@@ -161,9 +158,9 @@ impl Bench {
             let id = MarketId::parse(&id).expect("ours").expect("a market's");
             all.push(kinds::load(&self.market, &id).await.expect("an answer"));
         }
-        let size = Size::Quote(Notional::parse("1000").expect("money"));
+        let size = Size::Quote("1000".parse::<Notional>().expect("money"));
         let cost = kinds::cost::load(market, SYMBOL, Action::Buy, size).await;
-        let order = tribune_analytics::ranking::Order::Gain;
+        let order = tribune_analytics::Order::Gain;
         let top = kinds::ranking::load_top(market, None, order, 5).await;
         all.extend([cost.expect("a cost"), top.expect("a ranking")]);
         all.push(kinds::average::load(market, SYMBOL).await.expect("an average"));
@@ -179,7 +176,7 @@ impl Bench {
 impl Page<'_> {
     /// Of an answer about BTCUSDT without figures.
     pub(super) fn example(look: impl FnOnce(&Page<'_>)) {
-        let about = About::symbol(&tribune_binance::model::Symbol::named("BTCUSDT", "BTC", "USDT"));
+        let about = About::symbol(&tribune_binance::Symbol::named("BTCUSDT", "BTC", "USDT"));
         let time = "2026-11-16T00:00:00Z";
         let provenance = serde_json::json!({"venue": "binance", "source": "rest", "exchange_time": time,
             "received_time": time, "age_ms": 1});

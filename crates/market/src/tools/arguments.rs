@@ -1,14 +1,12 @@
 //! Arguments of tools, and the spellings that are accepted.
 
+use std::str::FromStr;
+
 use serde_json::Value;
 use tribune_core::{Error, JsonObject, Result};
 
-use tribune_analytics::cost::{Action, Size};
-use tribune_analytics::ranking::Order;
-use tribune_binance::model::{Interval, Millis};
-use tribune_binance::moment::parse_time;
-use tribune_binance::number::{InvalidNumber, Notional, Quantity};
-use tribune_binance::rest::KlinesQuery;
+use tribune_analytics::{Action, Order, Size};
+use tribune_binance::{Interval, InvalidNumber, KlinesQuery, Millis, parse_time};
 use tribune_market_resolve::SymbolTable;
 
 pub(super) struct Arguments<'a>(pub(super) &'a JsonObject);
@@ -36,8 +34,8 @@ impl Arguments<'_> {
     }
 
     pub(super) fn size(&self) -> Result<Size> {
-        let money = self.decimal("notional", Notional::parse)?;
-        let quantity = self.decimal("quantity", Quantity::parse)?;
+        let money = self.decimal("notional")?;
+        let quantity = self.decimal("quantity")?;
         match (money, quantity) {
             (Some(money), None) => Ok(Size::Quote(money)),
             (None, Some(quantity)) => Ok(Size::Base(quantity)),
@@ -53,7 +51,6 @@ impl Arguments<'_> {
         known.unwrap_or(Order::Volume)
     }
 
-    /// Which candles are asked for.
     pub(super) fn candles(&self) -> Result<KlinesQuery> {
         let text = self.text("interval").unwrap_or_default();
         let interval = text.parse();
@@ -79,19 +76,19 @@ impl Arguments<'_> {
         })
     }
 
-    pub(super) fn decimal<T>(
-        &self,
-        name: &str,
-        parse: impl FnOnce(&str) -> std::result::Result<T, InvalidNumber>,
-    ) -> Result<Option<T>> {
-        let Some(text) = self.text(name) else {
-            return Ok(None);
+    pub(super) fn decimal<T>(&self, name: &str) -> Result<Option<T>>
+    where
+        T: FromStr<Err = InvalidNumber> + Default + PartialEq,
+    {
+        let why = match self.text(name).map(str::parse) {
+            None => return Ok(None),
+            Some(Ok(value)) if value != T::default() => return Ok(Some(value)),
+            Some(Ok(_)) => "zero".to_owned(),
+            Some(Err(error)) => error.to_string(),
         };
-        parse(text).map(Some).map_err(|error| {
-            Error::invalid_argument(format!(
-                "`{name}` is {error}: give a decimal number above zero with at most 8 places, such as \"200000\""
-            ))
-        })
+        Err(Error::invalid_argument(format!(
+            "`{name}` is {why}: give a decimal number above zero with at most 8 places, such as \"200000\""
+        )))
     }
 
     /// Whether the caller gave a list, which is answered with a list even for one symbol.

@@ -11,14 +11,12 @@ use crate::kinds::schema::{Shape, book_schema, output_schema};
 use crate::kinds::{Answer, anomalies, average, book, book_health, compare, cost, depth, flow, health, info, klines};
 use crate::kinds::{profile, ranking, ticker, trades, vacuums};
 use crate::market::Market;
-use tribune_analytics::ranking::Order;
-use tribune_binance::model::Interval;
-use tribune_binance::number::Price;
+use tribune_analytics::Order;
+use tribune_binance::Interval;
 
 /// Reads a market that changes by itself.
 const READ_LIVE: Hints = Hints { read_only: true, destructive: false, idempotent: true, open_world: true };
 const MAX_SYMBOLS: usize = 20;
-/// Other names of arguments.
 const ALIASES: [(&str, &str); 11] = [
     ("window_secs", "window_seconds"),
     ("startTime", "start_time"),
@@ -186,7 +184,7 @@ impl Form {
                 ],
                 output: output_schema::<profile::Profile>,
                 load: |market, symbol, args| {
-                    let width = args.decimal("tick_size", Price::parse);
+                    let width = args.decimal("tick_size");
                     async { profile::load(market, symbol, args.whole("hours"), width?).await }.boxed()
                 },
             },

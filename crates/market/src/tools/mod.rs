@@ -17,7 +17,6 @@ use crate::kinds::{self, Answer};
 use arguments::{Arguments, normalise};
 use forms::{EXCHANGE_INFO, Form, TICKER};
 
-/// Every tool that reads the market.
 pub(crate) fn all(citing: &Arc<Citing>) -> Vec<Arc<dyn Tool>> {
     let tool =
         |form: Form| -> Arc<dyn Tool> { Arc::new(MarketTool { spec: form.spec(), form, citing: citing.clone() }) };

@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::client::Feed;
 use tokio::net::TcpSocket;
-use tribune_binance::feed;
-use tribune_binance::rest::Rest;
+use tribune_binance::{Rest, feed};
 use tribune_core::{Cited, ErrorKind, Links, Source as _, SourceStatus};
 use tribune_exchange_sim::{Fault, Limits, Simulation};
 
@@ -223,7 +222,7 @@ async fn book_limit_holds_and_idle_books_are_dropped() {
         idle_after: Duration::from_secs(1),
         ..feed::Settings::new(exchange.stream_url())
     };
-    let feed = Feed::start(settings, rest.with_priority(tribune_binance::rest::Priority::Background), clock);
+    let feed = Feed::start(settings, rest.with_priority(tribune_binance::Priority::Background), clock);
     let track = |symbol: &str, pinned| feed.track(&Arc::from(symbol), pinned, 0);
     assert!(track("BTCUSDT", true).is_some() && track("ETHUSDT", false).is_some());
     assert!(track("SOLUSDT", false).is_none(), "two are kept");

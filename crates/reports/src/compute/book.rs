@@ -3,12 +3,8 @@
 use super::observation::Observation;
 use super::ten_places;
 use crate::model::{Depth, LISTED_LEVELS, Level, Report};
-use tribune_analytics::Unavailable;
-use tribune_analytics::figure::{PRICE_PLACES, quotient};
-use tribune_analytics::quotes::Touch;
-use tribune_binance::book;
-use tribune_binance::feed::BookView;
-use tribune_binance::number::Quantity;
+use tribune_analytics::{PRICE_PLACES, Touch, Unavailable, quotient};
+use tribune_binance::{BookView, Level as BookLevel, Quantity};
 
 pub(super) fn fill(report: &mut Report, observed: &Observation<'_>) {
     let missing = observed.view.as_ref().and_then(|view| figures(report, view).err());
@@ -44,19 +40,18 @@ fn figures(report: &mut Report, view: &BookView) -> Result<(), Unavailable> {
     touch.map(drop)
 }
 
-/// The best levels of one side.
 struct Listed {
-    best: Option<book::Level>,
+    best: Option<BookLevel>,
     levels: Vec<Level>,
     total: Quantity,
 }
 
 impl Listed {
-    fn of(known: impl Iterator<Item = book::Level> + Clone) -> Result<Self, Unavailable> {
+    fn of(known: impl Iterator<Item = BookLevel> + Clone) -> Result<Self, Unavailable> {
         let best = known.take(LISTED_LEVELS);
         let mut quantities = best.clone().map(|level| level.quantity);
         let total = quantities.try_fold(Quantity::ZERO, Quantity::checked_add);
-        let level = |level: book::Level| Level { price: level.price, qty: level.quantity };
+        let level = |level: BookLevel| Level { price: level.price, qty: level.quantity };
         Ok(Self {
             best: best.clone().next(),
             levels: best.map(level).collect(),

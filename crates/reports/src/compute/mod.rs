@@ -21,9 +21,7 @@ use super::cache::{NodeId, Token};
 use super::model::{Ingestion, IngestionStatus, Report, SCHEMA_VERSION, Writer};
 use observation::Observation;
 use tribune_analytics::Published;
-use tribune_binance::feed::Day;
-use tribune_binance::model::{Millis, Symbol};
-use tribune_binance::moment::Moment;
+use tribune_binance::{Day, Millis, Moment, Symbol};
 
 /// The window of order flow.
 pub const FLOW_SECS: u32 = 30;
@@ -42,7 +40,7 @@ pub struct Inputs<'a> {
     /// The exchange's clock at `now`.
     pub exchange_now: Millis,
     pub simulated: Option<&'static str>,
-    /// How long the data is known to have been older than [`super::freshness::FRESH`].
+    /// How long the data is known to have been older than a second.
     pub old_for: Duration,
 }
 

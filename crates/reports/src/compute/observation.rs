@@ -6,16 +6,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Inputs;
-use crate::aged::millis;
-use crate::freshness;
+use crate::aged::{FRESH, millis, status};
 use crate::model::{IngestionStatus, Section};
-use tribune_binance::feed::{BookState, BookView, Status};
-use tribune_binance::model::{Millis, Trade};
-use tribune_binance::moment::written;
+use tribune_binance::{BookState, BookView, Millis, Status, Trade, written};
 
 pub(super) struct Observation<'a> {
     pub inputs: &'a Inputs<'a>,
-    /// The time of the computation, as text.
     pub computed_at: String,
     pub book_status: Arc<Status>,
     /// `None` unless the book is live or stale.
@@ -39,7 +35,7 @@ impl<'a> Observation<'a> {
             book_status,
             last_trade: inputs.published.tape.last(),
             age,
-            status: freshness::status(age, inputs.old_for),
+            status: status(age, inputs.old_for),
         }
     }
 
@@ -49,7 +45,7 @@ impl<'a> Observation<'a> {
 
     /// Whether the book is live and fresh.
     pub fn is_current(&self) -> bool {
-        self.book_status.state == BookState::Live && self.age <= freshness::FRESH
+        self.book_status.state == BookState::Live && self.age <= FRESH
     }
 
     /// Up to when trades are known, by the exchange's clock: now, the last confirmation, or the last trade.
@@ -96,7 +92,6 @@ impl<'a> Observation<'a> {
         }
     }
 
-    /// The section of figures from the book.
     pub fn book_section(&self, reason: Option<String>) -> Section {
         let time = self.view.as_ref().and_then(|view| view.exchange_time);
         self.section(time, self.age_ms(), reason)

@@ -9,16 +9,12 @@ use super::trades::Traded;
 use super::{FLOW_SECS, PROFILE_SECS, ten_places};
 use crate::markdown::word;
 use crate::model::{Anomaly, Component, Health, Liquidity, Report, Section, Sections, Vacuum, VolumeProfile, Wall};
-use tribune_analytics::Unavailable;
-use tribune_analytics::anomalies::{Anomalies, Check};
-use tribune_analytics::depth::band;
-use tribune_analytics::figure::quotient;
-use tribune_analytics::health::{self, BAND_BPS, HealthInputs};
-use tribune_analytics::profile::{Histogram, RowWidth, volume_profile};
-use tribune_analytics::quotes::Touch;
-use tribune_analytics::vacuums::{self, vacuums};
-use tribune_analytics::walls::{self, Walls};
-use tribune_binance::number::Price;
+use tribune_analytics as analytics;
+use tribune_analytics::{
+    Anomalies, BAND_BPS, Check, HealthInputs, Histogram, RowWidth, Touch, Unavailable, Walls, band, quotient, vacuums,
+    volume_profile,
+};
+use tribune_binance::Price;
 
 /// Every price is a multiple of this.
 const SMALLEST_TICK: Price = Price::from_units(1);
@@ -45,7 +41,6 @@ pub(super) fn compute(observed: &Observation<'_>) -> Report {
 /// A value, with a reason if something in it is missing; or why there is none.
 type Outcome<T> = Result<(T, Option<String>), String>;
 
-/// Figures from the book, and their section.
 fn of_book<T>(observed: &Observation<'_>, outcome: Outcome<T>) -> (Option<T>, Section) {
     let (value, reason) = match outcome {
         Ok((value, reason)) => (Some(value), reason),
@@ -70,7 +65,7 @@ fn walls(watched: &Walls, observed: &Observation<'_>) -> Outcome<Vec<Wall>> {
         let side = if sides[0].is_none() { "bids" } else { "asks" };
         format!("{side} were not checked: {reason}")
     });
-    let wall = |wall: &walls::Wall| Wall {
+    let wall = |wall: &analytics::Wall| Wall {
         side: wall.side,
         price: wall.price.decimal(),
         qty: wall.quantity_base.decimal(),
@@ -119,7 +114,7 @@ fn health(observed: &Observation<'_>, anomalies: &Anomalies) -> Outcome<Health> 
     let flow = Traded::of(observed, FLOW_SECS)
         .map_err(|_| Unavailable::Unknown("the trade flow"))
         .and_then(|traded| traded.flow());
-    let score = health::health(&HealthInputs {
+    let score = analytics::health(&HealthInputs {
         spread_bps: spread,
         band: near.as_ref().map_err(Clone::clone),
         quote_volume_24h: observed.inputs.day.map(|day| day.quote_volume),
@@ -143,7 +138,7 @@ fn health(observed: &Observation<'_>, anomalies: &Anomalies) -> Outcome<Health> 
     Ok((health, reason))
 }
 
-fn component(part: health::Component) -> Component {
+fn component(part: analytics::Component) -> Component {
     Component {
         name: part.name.to_string(),
         input: part.input,
@@ -187,7 +182,7 @@ fn profile(traded: &Traded, observed: &Observation<'_>, liquidity: &mut Liquidit
         trade_count: made.trades,
         coverage,
     });
-    let vacuum = |found: &vacuums::Vacuum| Vacuum {
+    let vacuum = |found: &analytics::Vacuum| Vacuum {
         from: found.from.decimal(),
         to: found.to.decimal(),
         severity: found.severity,

@@ -11,10 +11,8 @@ use jiff::Timestamp;
 
 use super::*;
 use crate::tests::fixture::valid;
-use tribune_binance::book::Depth;
-use tribune_binance::feed::{BookState, BookView};
-use tribune_binance::model::{Aggressor, Trade};
 use tribune_binance::testing::{depth, money, price, quantity};
+use tribune_binance::{Aggressor, BookState, BookView, Depth, Trade};
 
 /// 2025-06-15T15:06:40.000Z.
 const T0: Millis = 1_750_000_000_000;
@@ -48,13 +46,7 @@ impl Scene {
 
     fn show(&self, depth: Depth, millis: u64) {
         let now = self.at(millis);
-        let view = BookView {
-            symbol: self.symbol.name.clone(),
-            depth,
-            last_update_id: 42,
-            exchange_time: Some(T0 + millis as i64 - 50),
-            received: now,
-        };
+        let view = BookView { depth, last_update_id: 42, exchange_time: Some(T0 + millis as i64 - 50), received: now };
         self.published.publish(view, BookState::Live, None);
         self.published.confirm(now.monotonic);
     }

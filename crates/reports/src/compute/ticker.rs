@@ -6,7 +6,7 @@ use super::observation::Observation;
 use super::ten_places;
 use crate::aged::millis;
 use crate::model::{Report, Section};
-use tribune_binance::feed::Day;
+use tribune_binance::Day;
 
 pub(super) fn fill(report: &mut Report, observed: &Observation<'_>) {
     let day = observed.inputs.day;

@@ -3,10 +3,8 @@
 use super::FLOW_SECS;
 use super::observation::{Observation, exchange_time};
 use crate::model::{Flow, Report, Section};
-use tribune_analytics::flow::{TradeFlow, trade_flow};
-use tribune_analytics::{Unavailable, Window};
-use tribune_binance::model::Millis;
-use tribune_binance::tape::Recent;
+use tribune_analytics::{TradeFlow, Unavailable, Window, trade_flow};
+use tribune_binance::{Millis, Recent};
 
 /// The last trades of a window that ends where they are known.
 pub(super) struct Traded {

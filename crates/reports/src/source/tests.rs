@@ -113,14 +113,14 @@ async fn restarted_task_follows_new_symbols() {
     let source = stopped_source(folder.path()).await;
     let crashed = tokio::spawn(source.clone().run(CancellationToken::new()));
     let listing = source.listing(None).await.expect("a listing");
-    assert_eq!(listing.symbols.len(), 1);
+    assert_eq!(listing.len(), 1);
     crashed.abort();
     assert!(crashed.await.expect_err("aborted").is_cancelled());
     write_report(&*source.cache, "ETHUSDT").await;
     let stop = CancellationToken::new();
     let restarted = tokio::spawn(source.clone().run(stop.clone()));
     let both_are_listed = async {
-        while source.directory().listing.is_none_or(|listing| listing.symbols.len() < 2) {
+        while source.directory().listing.is_none_or(|listing| listing.len() < 2) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };

@@ -7,9 +7,9 @@ use tribune_page::{Amount, Cell, Column, Content, Figure, Panel, Tone, Width};
 use super::super::model::{Component, IngestionStatus, Level, Report, Section};
 use super::{count, figure, rounded, why};
 use tribune_analytics::{BookSide, Severity};
-use tribune_binance::book::{Depth, Level as BookLevel};
+use tribune_binance::{Depth, Level as BookLevel};
 use tribune_market_parts::book::{Pair, depth_chart, ladder};
-use tribune_market_parts::parts::{input_of, of_components, severe};
+use tribune_market_parts::parts::{input_of, of_components};
 use tribune_page::parts::{cell, noted, numbers, panel, panel_or_why, signed, table, tone_of, toned, words};
 use tribune_page::text::{capitalised, dash, padded, plain};
 
@@ -92,7 +92,11 @@ fn profile(report: &Report, pair: &Pair) -> Panel {
 }
 
 fn severity_cell(severity: Severity) -> Cell {
-    toned(severity.as_str(), severe(Some(severity.as_str())))
+    match severity {
+        Severity::Low => cell("low"),
+        Severity::Medium => toned("medium", Tone::Warning),
+        Severity::High => toned("high", Tone::Bad),
+    }
 }
 
 fn number(value: Decimal) -> Cell {

@@ -11,12 +11,9 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tribune_analytics::Watch;
-use tribune_binance::book::{Level, Snapshot};
+use tribune_binance::feed::Alone;
 use tribune_binance::feed::event::{Event, decode};
-use tribune_binance::feed::{Alone, Day};
-use tribune_binance::model::Symbol;
-use tribune_binance::moment::Moment;
-use tribune_binance::number::{Price, Quantity};
+use tribune_binance::{Day, Level, Moment, Price, Quantity, Snapshot, Symbol};
 use tribune_exchange_sim::Limits;
 use tribune_reports::cache::NodeId;
 use tribune_reports::compute::{Inputs, report, slow};
@@ -150,7 +147,7 @@ fn moment((start, first): (Instant, i64), nanos: i64) -> Moment {
 
 fn symbol(name: &str, tick: &str) -> Symbol {
     Symbol {
-        tick_size: Some(Price::parse(tick).expect("a price")),
+        tick_size: Some(tick.parse::<Price>().expect("a price")),
         ..Symbol::named(name, name.trim_end_matches("USDT"), "USDT")
     }
 }

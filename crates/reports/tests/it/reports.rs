@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use rust_decimal::Decimal;
 use tribune_analytics::{BookSide, Severity};
-use tribune_binance::number::{Price, Quantity};
+use tribune_binance::{Price, Quantity};
 use tribune_reports::aged::AgedReport;
 use tribune_reports::cache::{Claim, Found, Generated, NodeId, Token};
 use tribune_reports::model::{

@@ -139,7 +139,7 @@ fn remembered_changes_are_bounded() {
 
 #[test]
 fn limits_count_the_last_day_and_minute() {
-    let money = |text: &str| Notional::parse(text).expect("money");
+    let money = |text: &str| text.parse::<Notional>().expect("money");
     let worth = |name: &str, value: &str| line("intent", name, &format!("\"notional\":\"{value}\","));
     let text = [
         worth("one", "30"),

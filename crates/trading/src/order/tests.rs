@@ -4,7 +4,7 @@ use super::*;
 use proptest::prelude::*;
 use serde_json::json;
 use std::sync::Arc;
-use tribune_binance::book::Depth;
+use tribune_binance::Depth;
 use tribune_binance::testing::depth;
 
 fn read(args: Value) -> Result<Order> {
@@ -18,10 +18,10 @@ fn limit(side: &str, price: &str, quantity: &str) -> Order {
 }
 
 fn rules() -> Symbol {
-    let quantity = |text| Some(Quantity::parse(text).expect("quantity"));
-    let money = |text| Some(Notional::parse(text).expect("money"));
+    let quantity = |text: &str| Some(text.parse::<Quantity>().expect("quantity"));
+    let money = |text: &str| Some(text.parse::<Notional>().expect("money"));
     Symbol {
-        tick_size: Some(Price::parse("0.01").expect("tick")),
+        tick_size: Some("0.01".parse::<Price>().expect("tick")),
         step_size: quantity("0.001"),
         min_quantity: quantity("0.002"),
         max_quantity: quantity("1000"),
@@ -58,7 +58,7 @@ fn error_names_the_broken_rule() {
         assert!(error.message().starts_with("the order was not sent: "), "{error}");
         assert!(error.message().contains(part), "{part}: {error}");
     }
-    let halted = Symbol { status: SymbolStatus::Halted, status_text: Arc::from("HALT"), ..rules() };
+    let halted = Symbol { status: "HALT".into(), ..rules() };
     let order = limit("BUY", "150", "1");
     let estimate = order.estimate(&book()).expect("estimate");
     let error = order.check(&halted, estimate.notional).expect_err("halted");

@@ -14,10 +14,9 @@ use tribune_registry::Registry;
 
 use crate::config::tools;
 use crate::*;
-use tribune_binance::number::{Price, Quantity};
-use tribune_binance::rest::Signer;
 use tribune_binance::testing::depth;
 use tribune_binance::testing::{Asked, Reply, Server, ShiftedClock, client_by, until};
+use tribune_binance::{Price, Quantity, Signer};
 
 pub(super) const KEY: &str = "the-api-key-of-the-tests";
 const SECRET: &str = "the-secret-of-the-tests";
@@ -35,9 +34,9 @@ impl Market for Fixed {
             _ => return Ok(None),
         };
         Ok(Some(Symbol {
-            tick_size: Price::parse("0.01").ok(),
-            step_size: Quantity::parse("0.001").ok(),
-            min_notional: Notional::parse("5").ok(),
+            tick_size: "0.01".parse::<Price>().ok(),
+            step_size: "0.001".parse::<Quantity>().ok(),
+            min_notional: "5".parse::<Notional>().ok(),
             ..Symbol::named(name, name.trim_end_matches(quote), quote)
         }))
     }
@@ -171,7 +170,7 @@ pub(super) async fn bench_with(
 pub(super) fn settings(journal: PathBuf) -> Settings {
     Settings {
         limits: Limits {
-            order_notional: Notional::parse("100").expect("cap"),
+            order_notional: "100".parse::<Notional>().expect("cap"),
             daily_notional: None,
             orders_per_minute: None,
         },

@@ -8,7 +8,7 @@ use tribune_core::ErrorKind;
 use super::bench::{Bench, bench, bench_with, order, order_json, with};
 use crate::Settings;
 use crate::confirm::WaitingOrders;
-use tribune_binance::number::Notional;
+use tribune_binance::Notional;
 use tribune_binance::testing::{Asked, Reply};
 
 async fn limited(change: impl FnOnce(&mut Settings)) -> Bench {
@@ -18,7 +18,7 @@ async fn limited(change: impl FnOnce(&mut Settings)) -> Bench {
 #[tokio::test]
 async fn limits_hold_across_a_restart() {
     let limit = |settings: &mut Settings| {
-        settings.limits.daily_notional = Notional::parse("40").ok();
+        settings.limits.daily_notional = "40".parse::<Notional>().ok();
         settings.limits.orders_per_minute = Some(2);
     };
     let first = limited(limit).await;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use tribune_analytics::Feed;
-use tribune_binance::model::{Millis, Symbol};
+use tribune_binance::{Millis, Symbol};
 use tribune_core::{Clock, ErrorKind, Result};
 use tribune_market::market::Market;
 use tribune_market_resolve::SymbolTable;

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use clap::Args;
 use serde::{Deserialize, Serialize};
+use tribune_binance::Moment;
 use tribune_binance::feed::Alone;
-use tribune_binance::moment::Moment;
 use tribune_core::SystemClock;
 
 use super::messages::{Flow, message};

@@ -10,8 +10,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use tribune_analytics::{Feed, Published};
-use tribune_binance::feed;
-use tribune_binance::rest::{self, Rest};
+use tribune_binance::{Rest, feed, rest};
 use tribune_core::{Clock, SystemClock};
 
 use super::{exchange, messages::IDS};
@@ -61,7 +60,7 @@ pub async fn measure(args: &LiveArgs) -> Result<Live> {
     rest.governor().set_budget(WEIGHT_A_MINUTE);
     let settings =
         feed::Settings { max_books: args.books as usize, ..feed::Settings::new(format!("ws://{}", args.exchange)) };
-    let feed = Feed::start(settings, rest.with_priority(tribune_binance::rest::Priority::Background), clock.clone());
+    let feed = Feed::start(settings, rest.with_priority(tribune_binance::Priority::Background), clock.clone());
     for number in 0..args.books {
         // None of them ranks among those of which deeper snapshots are taken.
         feed.track(&Arc::from(exchange::symbol(number)), true, usize::MAX);

@@ -3,8 +3,8 @@
 use anyhow::{Result, ensure};
 use clap::Args;
 use serde::{Deserialize, Serialize};
+use tribune_binance::Moment;
 use tribune_binance::feed::Alone;
-use tribune_binance::moment::Moment;
 use tribune_core::SystemClock;
 
 use super::messages::{Flow, message};

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use fastrand::Rng;
-use tribune_binance::book::{Level, Snapshot};
-use tribune_binance::number::{Price, Quantity};
+use tribune_binance::{Level, Price, Quantity, Snapshot};
 
 /// In hundredths of the quote asset.
 type Ticks = i64;
@@ -229,8 +228,8 @@ pub fn message(symbol: &str, number: u64, levels: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tribune_binance::book::{LocalBook, Outcome};
     use tribune_binance::feed::event::{Event, decode};
+    use tribune_binance::{LocalBook, Outcome};
 
     /// Applies the changes in turn and gives the bytes and levels of all messages.
     fn follow(book: &mut LocalBook, changes: &[Change], first: u64) -> (usize, usize) {

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::observer::Observer;
+use super::super::published::Observer;
 use super::super::subscriptions::ALL_TICKERS;
 use super::{Shard, Socket};
 use crate::moment::Moment;

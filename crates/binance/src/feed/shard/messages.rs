@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::super::event::{Event, decode};
-use super::super::observer::Observer;
+use super::super::published::Observer;
 use super::{Connection, Shard, is_due};
 use crate::model::Millis;
 use crate::moment::Moment;

@@ -3,10 +3,11 @@
 
 use std::time::{Duration, Instant};
 
-use super::super::observer::Observer;
+use super::super::published::Observer;
 use super::super::snapshots::Want;
 use super::{ASK_AFTER_AT_MOST, MAX_RETRY, NOT_COMING, Tracked, jitter};
 use crate::book::{Installed, Snapshot};
+use crate::feed::BookState;
 use crate::moment::Moment;
 use crate::rest::RestError;
 
@@ -55,7 +56,6 @@ impl<O: Observer> Tracked<O> {
         }
     }
 
-    /// Starts the book from a snapshot.
     pub(in crate::feed) fn install(&mut self, snapshot: Snapshot, now: Moment) {
         if snapshot.bids.is_empty() && snapshot.asks.is_empty() {
             self.set_reason("the exchange sent a book without levels".to_owned(), now);
@@ -100,7 +100,7 @@ impl<O: Observer> Tracked<O> {
         let Some(since) = self.behind_since else { return false };
         let behind = now.monotonic.saturating_duration_since(since);
         if behind >= STALE_AFTER {
-            self.set_stale(NOT_COMING, now);
+            self.published.set_status(BookState::Stale, Some(NOT_COMING.to_owned()), now);
         }
         behind >= RESUBSCRIBE_AFTER && now.monotonic >= self.resubscribe_at
     }

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Decoded;
-use crate::model::{Millis, Symbol, SymbolStatus};
+use crate::model::{Millis, Symbol};
 use crate::number::{Notional, Price, Quantity};
 use crate::rest::decode::{Lenient, Wrong, parse, word};
 use crate::wire::{millis, nonzero};
@@ -96,26 +97,15 @@ pub(in crate::rest) fn exchange_info(body: &[u8]) -> Decoded<ExchangeInfo> {
 }
 
 fn name_or_position(raw: &RawValue, at: usize) -> String {
-    #[derive(Deserialize)]
-    struct Named {
-        #[serde(deserialize_with = "word")]
-        symbol: String,
-    }
-    let named = parse::<Named>(raw.get().as_bytes());
-    named.map_or_else(|_| format!("symbols[{at}]"), |named| named.symbol)
+    let symbol: Option<Value> = serde_json::from_str(raw.get()).ok();
+    let name = symbol.as_ref().and_then(|symbol| symbol["symbol"].as_str());
+    name.map_or_else(|| format!("symbols[{at}]"), str::to_owned)
 }
 
 impl From<SymbolWire> for Symbol {
     fn from(wire: SymbolWire) -> Self {
-        let mut symbol = Self {
-            status: match &*wire.status {
-                "TRADING" => SymbolStatus::Trading,
-                "HALT" => SymbolStatus::Halted,
-                _ => SymbolStatus::Break,
-            },
-            status_text: wire.status,
-            ..Self::named(wire.symbol, wire.base_asset, wire.quote_asset)
-        };
+        let named = Self::named(wire.symbol, wire.base_asset, wire.quote_asset);
+        let mut symbol = Self { status: wire.status, ..named };
         // Price and book need no rule: one that cannot be read does not take the symbol away.
         let missing = || vec![Lenient(Err(Wrong::new("filters", "is missing")))];
         for Lenient(filter) in wire.filters.unwrap_or_else(missing) {
@@ -186,7 +176,7 @@ mod tests {
         assert_eq!(symbol.step_size.map(|step| step.to_string()).as_deref(), Some("1"));
         assert_eq!(symbol.max_notional.map(|most| most.to_string()).as_deref(), Some("9000000"));
         let old = &info.symbols[1];
-        assert_eq!((old.status, &*old.status_text), (SymbolStatus::Break, "BREAK"));
+        assert_eq!((&*old.status, old.is_traded()), ("BREAK", false));
         assert_eq!(old.tick_size, None, "a tick of zero is no rule");
         assert_eq!(old.min_notional.map(|least| least.to_string()).as_deref(), Some("0.0001"));
     }

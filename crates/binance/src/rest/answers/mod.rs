@@ -10,12 +10,12 @@ use super::decode::{Read, Wrong, parse};
 use crate::book::Snapshot;
 use crate::model::{Candle, Millis, Trade};
 use crate::number::{Notional, Price, Quantity};
-use crate::wire::{TradeWire, known_millis, millis, nonzero, number};
+use crate::wire::{TradeWire, known_millis, millis, nonzero};
 
 pub use info::ExchangeInfo;
 pub(super) use info::exchange_info;
 pub use ticker::Ticker;
-pub(super) use ticker::{all_tickers, ticker, tickers};
+pub(super) use ticker::{ticker, tickers};
 
 /// A decoded answer, and when it was true where the exchange says so.
 pub type Decoded<T> = Read<(T, Option<Millis>)>;
@@ -95,13 +95,13 @@ pub(super) fn klines(body: &[u8]) -> Decoded<Vec<Candle>> {
     #[serde(expecting = "twelve columns")]
     struct Row(
         #[serde(deserialize_with = "millis")] Millis,
-        #[serde(deserialize_with = "number")] Price,
-        #[serde(deserialize_with = "number")] Price,
-        #[serde(deserialize_with = "number")] Price,
-        #[serde(deserialize_with = "number")] Price,
-        #[serde(deserialize_with = "number")] Quantity,
+        Price,
+        Price,
+        Price,
+        Price,
+        Quantity,
         #[serde(deserialize_with = "millis")] Millis,
-        #[serde(deserialize_with = "number")] Notional,
+        Notional,
         u64,
         IgnoredAny,
         IgnoredAny,

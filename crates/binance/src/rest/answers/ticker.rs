@@ -10,7 +10,7 @@ use crate::book::Level;
 use crate::model::Millis;
 use crate::number::{Notional, Price, Quantity};
 use crate::rest::decode::{Lenient, parse, signed, word};
-use crate::wire::{millis, nonzero, number};
+use crate::wire::{millis, nonzero};
 
 /// What happened to a symbol in 24 hours. Prices are `None` where there were no trades.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -33,9 +33,7 @@ pub struct Ticker {
     pub low: Option<Price>,
     #[serde(rename = "lastPrice", deserialize_with = "nonzero")]
     pub last: Option<Price>,
-    #[serde(deserialize_with = "number")]
     pub volume: Quantity,
-    #[serde(deserialize_with = "number")]
     pub quote_volume: Notional,
     #[serde(deserialize_with = "millis")]
     pub open_time: Millis,
@@ -69,12 +67,8 @@ pub(in crate::rest) fn ticker(body: &[u8]) -> Decoded<Ticker> {
     Ok((ticker, Some(time)))
 }
 
-pub(in crate::rest) fn tickers(body: &[u8]) -> Decoded<Vec<Ticker>> {
-    parse(body).map(with_latest)
-}
-
 /// Every ticker that can be read: one that cannot must not take away all others.
-pub(in crate::rest) fn all_tickers(body: &[u8]) -> Decoded<Vec<Ticker>> {
+pub(in crate::rest) fn tickers(body: &[u8]) -> Decoded<Vec<Ticker>> {
     let all: Vec<Lenient<Ticker>> = parse(body)?;
     let count = all.len();
     let (mut tickers, mut first_wrong) = (Vec::with_capacity(count), None);
@@ -91,12 +85,8 @@ pub(in crate::rest) fn all_tickers(body: &[u8]) -> Decoded<Vec<Ticker>> {
         let unreadable = count - tickers.len();
         tracing::warn!(unreadable, %wrong, "tickers of the exchange cannot be read");
     }
-    Ok(with_latest(tickers))
-}
-
-fn with_latest(tickers: Vec<Ticker>) -> (Vec<Ticker>, Option<Millis>) {
     let latest = tickers.iter().map(|ticker| ticker.close_time).max();
-    (tickers, latest)
+    Ok((tickers, latest))
 }
 
 #[cfg(test)]
@@ -133,10 +123,10 @@ mod tests {
     #[test]
     fn one_unreadable_ticker_leaves_the_others() {
         let odd = FULL.replace("8913.30000000", "0.123456789");
-        let (read, time) = all_tickers(format!("[{FULL},{odd},{FULL}]").as_bytes()).expect("tickers");
+        let (read, time) = tickers(format!("[{FULL},{odd},{FULL}]").as_bytes()).expect("tickers");
         assert_eq!((read.len(), time), (2, Some(1_499_869_899_040)));
-        assert_eq!(all_tickers(format!("[{odd}]").as_bytes()).expect_err("none").field, "volume");
-        assert!(all_tickers(b"[]").expect("none are none").0.is_empty());
+        assert_eq!(tickers(format!("[{odd}]").as_bytes()).expect_err("none").field, "volume");
+        assert!(tickers(b"[]").expect("none are none").0.is_empty());
     }
 
     /// As Binance.US documents it.
@@ -145,7 +135,7 @@ mod tests {
         let without = FULL.replace(r#""bidQty":"100.00000000","#, "").replace(r#""askQty":"0.00000000","#, "");
         let (read, _) = ticker(without.as_bytes()).expect("ticker");
         assert_eq!((read.quote(), read.trades), (None, 76));
-        assert_eq!(all_tickers(format!("[{without}]").as_bytes()).expect("all").0.len(), 1);
+        assert_eq!(tickers(format!("[{without}]").as_bytes()).expect("all").0.len(), 1);
     }
 
     #[test]
@@ -157,7 +147,7 @@ mod tests {
             without.shift_remove(name);
             let body = serde_json::to_vec(&vec![without]).expect("JSON");
             let wrong = tickers(&body).expect_err(name);
-            assert_eq!(wrong, Wrong::new(&format!("[0].{name}"), "is missing"));
+            assert_eq!(wrong, Wrong::new(name, "is missing"));
         }
     }
 }

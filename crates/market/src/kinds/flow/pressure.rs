@@ -1,11 +1,8 @@
 //! Order-flow imbalance of the best levels, and price impact.
 
 use crate::kinds::prelude::*;
-use tribune_analytics::Watch;
-use tribune_analytics::history::EVERY_MS as SAMPLE_EVERY_MS;
-use tribune_analytics::impact::{KyleLambda, impact_samples, kyle_lambda};
-use tribune_binance::feed::Beats;
-use tribune_binance::tape::Tape;
+use tribune_analytics::{EVERY_MS as SAMPLE_EVERY_MS, KyleLambda, Watch, impact_samples, kyle_lambda};
+use tribune_binance::{Beats, Tape};
 
 /// A connection without data for this long is silent.
 const SILENT_SECS: u64 = 2;
@@ -103,10 +100,11 @@ impl Pressure {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tribune_binance::feed::{BookView, Observer as _};
-    use tribune_binance::model::Aggressor::{Buyer, Seller};
-    use tribune_binance::moment::Moment;
     use tribune_binance::testing::{depth, trade};
+    use tribune_binance::{
+        Aggressor::{Buyer, Seller},
+        BookView, Moment, Observer as _,
+    };
 
     #[test]
     fn unwatched_pressure_is_null_with_a_reason() {
@@ -142,7 +140,6 @@ mod tests {
             tape.push(trade(step + 1, time, "100", &size, aggressor), false);
             let price = |above: i64| format!("{}.{}", (halves + above) / 2, 5 * ((halves + above) % 2));
             let view = BookView {
-                symbol: "BTCUSDT".into(),
                 depth: depth(&[(&price(-1), "1")], &[(&price(1), "1")]),
                 last_update_id: step,
                 exchange_time: None,

@@ -7,12 +7,8 @@ use tribune_market_parts::exchange_error;
 
 use super::SILENT_MS;
 use crate::market::{Market, Origin};
-use tribune_binance::feed::Day;
-use tribune_binance::model::SymbolStatus;
-use tribune_binance::moment::Moment;
-use tribune_binance::rest::Simulation;
+use tribune_binance::{Day, Moment, Simulation};
 
-/// Quote assets that an error names.
 const MOST_MONEYS: usize = 15;
 
 /// 24-hour figures of every market of one quote asset, and when they were received.
@@ -30,7 +26,7 @@ pub(super) struct Days {
 impl Days {
     pub(super) fn at_hand(market: &Market, money: &str) -> Option<Self> {
         let table = market.known_symbols()?;
-        let traded = table.of_quote(money).filter(|symbol| symbol.status == SymbolStatus::Trading);
+        let traded = table.of_quote(money).filter(|symbol| symbol.is_traded());
         let board = &market.feed.board;
         let days = board.lookup_all(traded.map(|symbol| &symbol.name));
         let newest = days.iter().map(|(_, day)| day.received).max_by_key(|moment| moment.monotonic)?;
@@ -47,17 +43,12 @@ impl Days {
         })
     }
 
-    fn age_ms(&self, market: &Market) -> u64 {
-        self.heard.age_ms(&*market.clock)
-    }
-
     /// From the streams, or from a request if they are silent.
     pub(super) async fn load(market: &Market, money: &str) -> Result<Self> {
         market.symbols().await?;
-        let at_hand = Self::at_hand(market, money);
-        if let Some(days) =
-            at_hand.filter(|days| market.feed.board.heard().is_some() && days.age_ms(market) < SILENT_MS)
-        {
+        let is_current = |heard: Moment| heard.age_ms(&*market.clock) < SILENT_MS;
+        let at_hand = Self::at_hand(market, money).filter(|_| market.feed.board.heard().is_some_and(is_current));
+        if let Some(days) = at_hand {
             return Ok(days);
         }
         let asked = market.days_loaded().await;

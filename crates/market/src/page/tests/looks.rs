@@ -1,7 +1,7 @@
 //! Looks: what they cost, what they leave behind, and what they say when something is missing.
 
 use super::*;
-use tribune_binance::rest::Priority;
+use tribune_binance::Priority;
 use tribune_core::Query;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -32,7 +32,6 @@ pub(super) struct Link {
     pub(super) current: Mutex<Option<Connecting>>,
 }
 
-/// A connection for one call.
 #[derive(Clone)]
 pub(super) struct Connection {
     redis: MultiplexedConnection,
@@ -182,7 +181,6 @@ impl Connection {
     }
 }
 
-/// As whole microseconds.
 pub(super) fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
 }

@@ -2,8 +2,10 @@
 
 use super::*;
 use serde_json::{Value, json};
-use tribune_binance::feed::Observer as _;
-use tribune_binance::model::Aggressor::{Buyer, Seller};
+use tribune_binance::{
+    Aggressor::{Buyer, Seller},
+    Observer as _,
+};
 
 /// Eight orders of the last minute, one of which was matched with six others.
 fn busy() -> Scene {
@@ -137,7 +139,7 @@ fn walls_and_anomalies_come_from_the_watch() {
     levels[3].1 = "100";
     let bids: Vec<(&str, &str)> = levels.iter().map(|(price, size)| (&**price, *size)).collect();
     let book = depth(&bids, &[("91", "2")]);
-    let beats = tribune_binance::feed::Beats::default();
+    let beats = tribune_binance::Beats::default();
     for second in 0..=5u64 {
         scene.show(book.clone(), second * 1_000);
         let status = scene.published.status();

@@ -3,7 +3,7 @@
 use super::*;
 use crate::model::IngestionStatus::{Degraded, Down, Ok};
 use crate::model::Section;
-use tribune_binance::model::Aggressor::{Buyer, Seller};
+use tribune_binance::Aggressor::{Buyer, Seller};
 
 #[test]
 fn unknown_market_is_null_with_reasons() {

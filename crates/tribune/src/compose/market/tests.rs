@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use tribune_binance::number::Notional;
+use tribune_binance::Notional;
 use tribune_config::Environment;
 use tribune_core::{CallContext, Clock, DocumentId, Links, Principal, Source as _};
 use tribune_exchange_sim::{ApiKey, Exchange, Mode, Settings, Simulation};
@@ -79,7 +79,7 @@ async fn a_market_that_is_quiet_can_be_traded() {
             enabled: true,
             api_key: Some("file:key".to_owned()),
             api_secret: Some("file:secret".to_owned()),
-            max_order_notional: Notional::parse("100").ok(),
+            max_order_notional: "100".parse::<Notional>().ok(),
             ..tribune_trading::Config::default()
         },
         ..MarketConfig::default()
