@@ -1,7 +1,8 @@
-//! Limits of callers and connections. Each process counts for itself.
+//! Limits of callers and connections. Each process counts for itself, and rates also for all nodes.
 //!
 //! - [`peer`]: which address a request comes from, and whom a limit counts for;
 //! - [`rate`]: how often something may happen;
+//! - [`shared`]: what several nodes count together;
 //! - [`places`]: how many streams one caller may have open;
 //! - [`connections`]: how many connections there may be, which are silent, and what their clients have not taken yet.
 
@@ -11,6 +12,7 @@ pub mod connections;
 mod peer;
 mod places;
 mod rate;
+pub mod shared;
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -24,6 +26,7 @@ pub use rate::Rate;
 
 use connections::sending::Budget;
 use places::Places;
+use shared::SharedCounts;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3_600);
@@ -126,8 +129,9 @@ struct Rates {
 }
 
 impl Rates {
-    fn new(users: u32, anonymous: u32, clock: &Arc<dyn Clock>) -> Self {
-        Self { users: Rate::new(users, MINUTE, clock.clone()), anonymous: Rate::new(anonymous, MINUTE, clock.clone()) }
+    fn new(max: (u32, u32), clock: &Arc<dyn Clock>, name: &'static str, shared: Option<&Arc<SharedCounts>>) -> Self {
+        let rate = |max| Rate::new(max, MINUTE, clock.clone()).shared(name, shared);
+        Self { users: rate(max.0), anonymous: rate(max.1) }
     }
 
     fn take(&self, subject: Option<Subject>) -> Result<(), Duration> {
@@ -158,16 +162,19 @@ pub struct Limits {
 }
 
 impl Limits {
-    pub fn new(settings: LimitSettings, clock: &Arc<dyn Clock>) -> Self {
+    /// `shared` has the counts of all nodes, if there are several.
+    pub fn new(settings: LimitSettings, clock: &Arc<dyn Clock>, shared: Option<&Arc<SharedCounts>>) -> Self {
         let (users, anonymous) = (settings.calls_per_minute, settings.anonymous_calls_per_minute);
         let chat = settings.chat_tokens_per_day.div_ceil(CHAT_UNIT as u32);
+        let failures =
+            |name| Rate::new(settings.failed_sign_ins_per_minute, MINUTE, clock.clone()).shared(name, shared);
         Self {
-            requests: Rates::new(users.saturating_mul(2), anonymous.saturating_mul(2), clock),
-            calls: Rates::new(users, anonymous, clock),
-            changes: Rate::new(settings.changes_per_hour, HOUR, clock.clone()),
-            chat: Rate::new(chat, DAY, clock.clone()),
-            sign_ins: Rate::new(settings.failed_sign_ins_per_minute, MINUTE, clock.clone()),
-            wrong_tokens: Rate::new(settings.failed_sign_ins_per_minute, MINUTE, clock.clone()),
+            requests: Rates::new((users.saturating_mul(2), anonymous.saturating_mul(2)), clock, "requests", shared),
+            calls: Rates::new((users, anonymous), clock, "calls", shared),
+            changes: Rate::new(settings.changes_per_hour, HOUR, clock.clone()).shared("changes", shared),
+            chat: Rate::new(chat, DAY, clock.clone()).shared("chat", shared),
+            sign_ins: failures("sign_ins"),
+            wrong_tokens: failures("wrong_tokens"),
             traced: Rate::new(1, MINUTE, clock.clone()),
             traced_sign_ins: Rate::new(settings.failed_sign_ins_per_minute, MINUTE, clock.clone()),
             streams: Arc::new(Places::new(settings.streams_per_caller)),

@@ -1,6 +1,7 @@
 //! How often something may happen, for each key.
 
 use std::collections::HashMap;
+use std::fmt::Debug;
 use std::hash::Hash;
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -11,7 +12,10 @@ use governor::middleware::StateInformationMiddleware;
 use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
 use parking_lot::Mutex;
+use sha2::{Digest, Sha256};
 use tribune_core::Clock;
+
+use crate::shared::{SharedCounts, secs};
 
 /// Keys beyond which those that have not been used lately are forgotten.
 const MANY_KEYS: usize = 10_000;
@@ -40,15 +44,52 @@ pub struct Rate<K: Hash + Eq + Clone> {
     exhausted: Mutex<HashMap<K, Instant>>,
     checks: AtomicU32,
     clock: Arc<dyn Clock>,
+    max: u64,
+    period: Duration,
+    /// What all nodes count, under the name of this rate.
+    shared: Option<(&'static str, Arc<SharedCounts>)>,
 }
 
-impl<K: Hash + Eq + Clone> Rate<K> {
+/// A key in the current window of time, which begins at the same moment at every node.
+struct Window<'c> {
+    counts: &'c SharedCounts,
+    key: u128,
+    ends: u64,
+}
+
+impl<K: Hash + Eq + Clone + Debug> Rate<K> {
     /// A `max` of 0 limits nothing.
     pub fn new(max: u32, period: Duration, clock: Arc<dyn Clock>) -> Self {
         let quota = NonZeroU32::new(max).and_then(|max| Some(Quota::with_period(period / max.get())?.allow_burst(max)));
         let limiter =
             quota.map(|quota| RateLimiter::dashmap_with_clock(quota, Monotonic(clock.clone())).with_middleware());
-        Self { limiter, exhausted: Mutex::default(), checks: AtomicU32::new(0), clock }
+        let (exhausted, checks) = (Mutex::default(), AtomicU32::new(0));
+        Self { limiter, exhausted, checks, clock, max: max.into(), period, shared: None }
+    }
+
+    /// Besides, all nodes together may do it only as often, in each minute, hour or day by the clock.
+    pub fn shared(self, name: &'static str, counts: Option<&Arc<SharedCounts>>) -> Self {
+        Self { shared: counts.map(|counts| (name, counts.clone())), ..self }
+    }
+
+    fn window(&self, key: &K) -> Option<Window<'_>> {
+        let (name, counts) = self.shared.as_ref()?;
+        let period = self.period.as_secs();
+        let ends = (secs(&*self.clock) / period + 1) * period;
+        // Whoever can read Redis sees neither names nor addresses.
+        let digest: [u8; 32] = Sha256::digest(format!("{name} {ends} {key:?}")).into();
+        let key = digest.first_chunk().map_or(0, |first| u128::from_be_bytes(*first));
+        Some(Window { counts, key, ends })
+    }
+
+    /// Whether all nodes together have left anything; the error is how long to wait.
+    fn check_all(&self, window: Option<&Window<'_>>) -> Result<(), Duration> {
+        match window {
+            Some(Window { counts, key, ends }) if counts.total(*key, *ends) >= self.max => {
+                Err(Duration::from_secs(ends.saturating_sub(secs(&*self.clock))))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Counts one; the error is how long to wait.
@@ -57,10 +98,14 @@ impl<K: Hash + Eq + Clone> Rate<K> {
             return Ok(());
         };
         self.forget_unused(limiter);
-        match limiter.check_key(key) {
-            Ok(_) => Ok(()),
-            Err(not_until) => Err(not_until.wait_time_from(self.clock.monotonic())),
+        let window = self.window(key);
+        self.check_all(window.as_ref())?;
+        let taken = limiter.check_key(key);
+        taken.map_err(|not_until| not_until.wait_time_from(self.clock.monotonic()))?;
+        if let Some(Window { counts, key, ends }) = window {
+            counts.add(key, ends, 1);
         }
+        Ok(())
     }
 
     /// Whether [`Self::charge`] has left anything; the error is how long to wait.
@@ -68,6 +113,7 @@ impl<K: Hash + Eq + Clone> Rate<K> {
         if self.limiter.is_none() {
             return Ok(());
         }
+        self.check_all(self.window(key).as_ref())?;
         let now = self.clock.monotonic();
         let mut exhausted = self.exhausted.lock();
         match exhausted.get(key) {
@@ -86,6 +132,9 @@ impl<K: Hash + Eq + Clone> Rate<K> {
             return;
         };
         self.forget_unused(limiter);
+        if let Some(Window { counts, key, ends }) = self.window(key) {
+            counts.add(key, ends, times);
+        }
         for _ in 0..times {
             let until = match limiter.check_key(key) {
                 Ok(left) if left.remaining_burst_capacity() > 0 => continue,

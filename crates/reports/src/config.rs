@@ -9,7 +9,7 @@ use tribune_citations::records::Records;
 use tribune_config::{Environment, SecretUrl};
 use tribune_core::{Error, Result};
 
-use crate::cache::{MemoryCache, RedisCache, ReportCache, Timing};
+use crate::cache::{MemoryCache, RedisCache, ReportCache, Timing, client};
 use crate::exchange::Exchange;
 use crate::service::ReportsSource;
 
@@ -20,7 +20,7 @@ const MAX_NAME_BYTES: usize = 64;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Config {
-    /// `memory:`, or the address of a Redis that several processes share. May be a secret.
+    /// `memory:`, or the address of a Redis that several processes share, for their rates too. May be a secret.
     pub url: Option<String>,
     /// What this process is called among those that share a cache. The default is the name of the machine.
     pub node: Option<String>,
@@ -63,6 +63,11 @@ impl Config {
         ))
     }
 
+    /// A client of the shared cache, for what else processes share; `None` for a cache in memory.
+    pub fn redis(&self, config_dir: &Path) -> Result<Option<redis::Client>> {
+        self.redis_url(config_dir)?.map(|url| client(&url).map_err(named)).transpose()
+    }
+
     fn node_name(&self) -> Result<String> {
         let node = self.node.clone().unwrap_or_else(host_name);
         if node.is_empty() || node.len() > MAX_NAME_BYTES || !node.chars().all(is_name) {
@@ -72,6 +77,10 @@ impl Config {
         }
         Ok(node)
     }
+}
+
+fn named(error: Error) -> Error {
+    Error::invalid_argument(format!("cache.url: {error}"))
 }
 
 const fn is_name(c: char) -> bool {
@@ -96,10 +105,7 @@ pub fn build(config: &Config, market: Market, environment: &Environment) -> Resu
     let writes = environment.is_server || redis.is_none();
     let cache: Arc<dyn ReportCache> = match redis {
         None => Arc::new(MemoryCache::new(clock.clone(), Timing::DEFAULT)),
-        Some(url) => {
-            let named = |error: Error| Error::invalid_argument(format!("cache.url: {error}"));
-            Arc::new(RedisCache::open(&url, clock.clone(), Timing::DEFAULT).map_err(named)?)
-        }
+        Some(url) => Arc::new(RedisCache::open(&url, clock.clone(), Timing::DEFAULT).map_err(named)?),
     };
     let node = format!("{}-{}", config.node_name()?, market.process).into();
     Ok(ReportsSource::new(cache, records, market.exchange, writes.then_some(node), clock))

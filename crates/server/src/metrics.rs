@@ -11,6 +11,7 @@ pub const METRICS: &[(&str, &str)] = &[
     ("tribune_connections_refused_total", "Connections over a limit, by reason (total, peer, evicted)"),
     ("tribune_connections_closed_total", "Connections closed by a timeout, by reason (silent, idle, unread)"),
     ("tribune_limited_total", "Refusals by limit (requests, calls, changes, chat_tokens, sign_ins, streams, sending)"),
+    ("tribune_limits_shared", "1 while rates are counted together with the other nodes"),
     ("tribune_source_restarts_total", "Restarts of a source's background task, by source and cause (error, panic)"),
     ("tribune_source_ready", "1 if the source can answer"),
     ("tribune_source_documents", "Documents the source holds"),

@@ -1,9 +1,11 @@
 //! Settings of the server, with their defaults.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use tribune_limits::LimitSettings;
+use tribune_limits::shared::SharedCounts;
 
 use crate::local_proof::LocalProof;
 
@@ -30,6 +32,8 @@ pub struct Settings {
     pub max_sse: Duration,
     /// How much callers and connections may take.
     pub limits: LimitSettings,
+    /// Rates that are counted together with other nodes; `None`: alone.
+    pub shared: Option<Arc<SharedCounts>>,
     /// How long running calls may take after a stop.
     pub drain: Duration,
     /// Also put `results` at the top level of a tool result, for hosts of 2025.
@@ -62,6 +66,7 @@ impl Settings {
             keep_alive: Duration::from_secs(15),
             max_sse: Duration::from_secs(3600),
             limits: LimitSettings::default(),
+            shared: None,
             drain: Duration::from_secs(25),
             legacy_results: false,
             admin_token: None,

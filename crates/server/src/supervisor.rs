@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use tribune_core::{Source, SourceStatus};
+use tribune_core::{Result, Source, SourceStatus};
 
 const FIRST_DELAY: Duration = Duration::from_secs(1);
 const MAX_DELAY: Duration = Duration::from_secs(60);
@@ -45,10 +45,21 @@ impl Supervisor {
     pub(crate) fn start<'s>(&self, sources: impl IntoIterator<Item = &'s Arc<dyn Source>>, jitter: &Jitter) {
         for source in sources {
             let failure = self.failures.get(source.name()).cloned().unwrap_or_default();
-            let task = supervise(source.clone(), self.stop.clone(), failure, jitter.clone());
-            self.tasks.spawn(task);
+            let source = source.clone();
+            let name = source.name().to_owned();
+            let run = move |stop| source.clone().run(stop);
+            self.tasks.spawn(supervise(name, run, self.stop.clone(), failure, jitter.clone()));
         }
         self.tasks.close();
+    }
+
+    /// Starts a task of no source: its failures are only logged and counted.
+    pub fn also<F>(&self, name: &str, jitter: &Jitter, run: impl Fn(CancellationToken) -> F + Send + 'static)
+    where
+        F: Future<Output = Result<()>> + Send + 'static,
+    {
+        let (stop, failure) = (self.stop.clone(), Failure::default());
+        self.tasks.spawn(supervise(name.to_owned(), run, stop, failure, jitter.clone()));
     }
 
     /// The status of a source, degraded while its background task fails.
@@ -74,11 +85,18 @@ impl Supervisor {
     }
 }
 
-async fn supervise(source: Arc<dyn Source>, stop: CancellationToken, failure: Failure, jitter: Jitter) {
-    let name = source.name().to_owned();
+async fn supervise<F>(
+    name: String,
+    start: impl Fn(CancellationToken) -> F,
+    stop: CancellationToken,
+    failure: Failure,
+    jitter: Jitter,
+) where
+    F: Future<Output = Result<()>>,
+{
     let mut failures = 0;
     loop {
-        let run = AssertUnwindSafe(source.clone().run(stop.clone())).catch_unwind();
+        let run = AssertUnwindSafe(start(stop.clone())).catch_unwind();
         tokio::pin!(run);
         let early = tokio::select! {
             outcome = &mut run => Some(outcome),

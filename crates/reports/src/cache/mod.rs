@@ -14,7 +14,7 @@ use tribune_core::Error;
 use super::aged::AgedReport;
 use super::model::Report;
 
-pub use self::redis::RedisCache;
+pub use self::redis::{RedisCache, client};
 pub use memory::MemoryCache;
 
 /// The times that a cache works with; tests shorten them.

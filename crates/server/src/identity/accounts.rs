@@ -17,6 +17,7 @@ use tribune_storage::{BrowserSessions, Store, Token, Tokens, User, Users};
 
 use super::tokens;
 use crate::response::page::SignInPage;
+use tribune_limits::shared::SharedCounts;
 use tribune_limits::{Rate, Subject};
 
 const MAX_TOKEN_CHARS: usize = 16 * 1024;
@@ -103,7 +104,14 @@ impl Accounts {
     const USE_RECORDED_EVERY: Duration = Duration::from_secs(60);
     const MAX_REMEMBERED: usize = 10_000;
 
-    pub fn new(store: &Store, sign_in: SignIn, provider: Option<Provider>, clock: Arc<dyn Clock>) -> Self {
+    /// `shared` has the counts of all nodes, if there are several.
+    pub fn new(
+        store: &Store,
+        sign_in: SignIn,
+        provider: Option<Provider>,
+        clock: Arc<dyn Clock>,
+        shared: Option<&Arc<SharedCounts>>,
+    ) -> Self {
         Self {
             users: store.users(),
             sessions: store.browser_sessions(),
@@ -111,10 +119,10 @@ impl Accounts {
             sign_in,
             provider,
             wrong_passwords: (
-                Rate::new(MAX_OF_PEER, MINUTE, clock.clone()),
-                Rate::new(MAX_OF_NAME, MINUTE, clock.clone()),
+                Rate::new(MAX_OF_PEER, MINUTE, clock.clone()).shared("passwords_of_peer", shared),
+                Rate::new(MAX_OF_NAME, MINUTE, clock.clone()).shared("passwords_of_name", shared),
             ),
-            registrations: Rate::new(MAX_REGISTRATIONS, MINUTE, clock.clone()),
+            registrations: Rate::new(MAX_REGISTRATIONS, MINUTE, clock.clone()).shared("registrations", shared),
             clock,
             valid: Mutex::default(),
             checks: Semaphore::new(MAX_CHECKS),

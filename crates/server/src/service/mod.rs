@@ -98,7 +98,7 @@ impl Service {
         }
         let default = by_name["default"].clone();
         Ok(Self {
-            limits: Arc::new(Limits::new(settings.limits.clone(), &clock)),
+            limits: Arc::new(Limits::new(settings.limits.clone(), &clock, settings.shared.as_ref())),
             settings,
             links,
             clock,

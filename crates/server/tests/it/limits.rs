@@ -281,7 +281,7 @@ async fn streams_end_with_their_token() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("streams-{}", std::process::id()));
     let store = Store::new(Backend::Sqlite(folder.join("tribune.db"))).expect("a store");
     let mut service = service(&Arc::new(Ticker::default()), |settings| settings.max_sse = 1_000 * DAY);
-    let accounts = Accounts::new(&store, SignIn::None, None, Arc::new(RuntimeClock));
+    let accounts = Accounts::new(&store, SignIn::None, None, Arc::new(RuntimeClock), None);
     Arc::get_mut(&mut service).expect("nobody else has it").accounts = Some(Arc::new(accounts));
     let usage = TokenUse { scopes: Scopes::USUAL, ..TokenUse::default() };
     let made = new_token(UserId::new("ann").expect("a name"), usage, SystemClock.now()).expect("a token");

@@ -11,6 +11,7 @@ use anyhow::Context;
 use tribune_config::Environment;
 use tribune_core::{Links, Source, SystemClock};
 use tribune_corpus::{Built, DocumentsSource, Embedders, Environment as CorpusEnvironment, Pool, Upkeep};
+use tribune_limits::shared::RedisCounts;
 use tribune_server::audit::{Audit, AuditSettings};
 use tribune_server::supervisor::Jitter;
 use tribune_server::{Profile, Service, Settings};
@@ -30,6 +31,8 @@ pub struct Parts {
     demo: Option<Arc<Demo>>,
     is_server: bool,
     audit: Option<AuditSettings>,
+    /// The way to the nodes that count rates together with this one.
+    nodes: Option<RedisCounts>,
     pub people: Arc<People>,
 }
 
@@ -64,6 +67,15 @@ impl Parts {
         }
         // A command indexes before it asks, so it needs only what keeps live data coming.
         self.service.start(&jitter, |source| self.is_server || source.facts().live);
+        if let (Some(counts), Some(nodes)) = (self.service.settings.shared.clone(), self.nodes.clone()) {
+            self.service.supervisor.also("rates", &jitter, move |stop| {
+                let (counts, nodes) = (counts.clone(), nodes.clone());
+                async move {
+                    counts.run(nodes, &SystemClock, &stop).await;
+                    Ok(())
+                }
+            });
+        }
         Ok(Running { service: self.service.clone(), people: self.people.clone(), _exchange: exchange })
     }
 }
@@ -93,6 +105,9 @@ pub fn compose(config: &Config, mut settings: Settings, mode: Mode) -> anyhow::R
         local::make_private(&config.data_dir)?;
         settings.local = local_proof(&config.data_dir, &settings.public_url)?;
     }
+    let redis = if mode == Mode::Server { config.cache.redis(&config.dir)? } else { None };
+    let nodes = redis.map(|client| RedisCounts::new(client, uuid::Uuid::new_v4().simple().to_string()));
+    settings.shared = nodes.is_some().then(Arc::default);
     let environment = environment(config, Links::new(&settings.public_url), mode);
     let corpora = Corpora::build(config, environment.clone(), Pool::start()?)?;
     let mut sources: Vec<Arc<dyn Source>> = corpora.built.iter().map(|built| built.source.clone()).collect();
@@ -113,6 +128,7 @@ pub fn compose(config: &Config, mut settings: Settings, mode: Mode) -> anyhow::R
         demo: config.demo.clone(),
         is_server: mode == Mode::Server,
         audit: config.audit.clone(),
+        nodes,
         people,
     })
 }

@@ -90,7 +90,7 @@ impl People {
             let (id, allow) = (oidc.client_id.clone(), oidc.allow.clone());
             Provider::new(&oidc.issuer, id, secret, allow, clock.clone()).context("auth.login.oidc")
         });
-        Ok(Accounts::new(&self.store, sign_in, provider.transpose()?, clock))
+        Ok(Accounts::new(&self.store, sign_in, provider.transpose()?, clock, service.settings.shared.as_ref()))
     }
 
     fn conversations(&self, config: &Config) -> Arc<dyn ConversationStore> {

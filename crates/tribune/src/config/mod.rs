@@ -161,11 +161,15 @@ impl Config {
                 "{url} leads to a proxy on this machine that limits.trusted_proxies does not name, so all callers behind it count as one: set trusted_proxies = [\"127.0.0.1\"] in [limits]"
             ));
         }
-        if file.cache.is_some() && market.is_none() {
-            warnings.push("[cache] has no effect without [market]: it keeps market reports".to_owned());
-        }
+        let has_cache = file.cache.is_some();
         let cache = file.cache.unwrap_or_default();
         cache.check(market.as_ref().is_none_or(|market| market.feed), dir)?;
+        if has_cache && market.is_none() && cache.redis(dir)?.is_none() {
+            warnings.push(
+                "[cache] has no effect without [market], whose reports it keeps, or a Redis, where processes share rates"
+                    .to_owned(),
+            );
+        }
         let tasks = file.store.is_some() || file.agent.is_some();
         check_source_names(&source_names, tasks, market.is_some())?;
         let data_dir = dir.join(server.data_dir.as_deref().unwrap_or(Path::new("tribune-data")));

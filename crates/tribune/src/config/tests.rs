@@ -107,6 +107,8 @@ fn tasks_are_served_where_a_store_or_an_agent_is_configured() {
 fn a_cache_without_a_market_is_told_to_be_idle() {
     let alone = parse("[cache]\nurl = \"memory:\"").expect("config");
     assert!(alone.warnings[0].contains("without [market]"), "{:?}", alone.warnings);
+    let rates = parse("[cache]\nurl = \"redis://127.0.0.1:6379\"").expect("config");
+    assert!(rates.warnings.is_empty(), "{:?}", rates.warnings);
 }
 
 #[test]

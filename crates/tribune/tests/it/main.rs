@@ -32,6 +32,7 @@ mod page;
 mod pages;
 mod permissions;
 mod protocol;
+mod rates;
 mod readers;
 mod reading;
 mod redis;

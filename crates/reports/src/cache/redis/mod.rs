@@ -70,6 +70,25 @@ fn call(script: &'static Script, keys: &[&str]) -> ScriptInvocation<'static> {
     call
 }
 
+/// A client for an address; it has not connected yet. Errors do not repeat the address: it may contain a password.
+pub fn client(url: &str) -> tribune_core::Result<Client> {
+    let bad = || {
+        Error::invalid_argument(
+            "the Redis URL cannot be used; write it as redis://host:6379, with rediss:// for TLS, user:password@ before the host, or /2 after the port for database 2 (percent-encode special characters)",
+        )
+    };
+    // A fragment would switch the checks of TLS off.
+    let url = Some(url).filter(|url| url.starts_with("redis") && !url.contains('#')).ok_or_else(bad)?;
+    let info = url.into_connection_info().map_err(|_| bad())?;
+    // Saves a round trip per connection.
+    let settings = info.redis_settings().clone().set_skip_set_lib_name();
+    if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
+        // An error means that the program has installed a provider already.
+        drop(rustls::crypto::ring::default_provider().install_default());
+    }
+    Client::open(info.set_redis_settings(settings)).map_err(|_| bad())
+}
+
 /// Connects on first use, and reconnects when needed.
 pub struct RedisCache {
     clock: Arc<dyn Clock>,
@@ -82,29 +101,15 @@ pub struct RedisCache {
 }
 
 impl RedisCache {
-    /// Fails only for a malformed address: Redis may start later. Errors do not repeat the address: it may contain a
-    /// password.
+    /// Fails only for a malformed address: Redis may start later.
     pub fn open(url: &str, clock: Arc<dyn Clock>, timing: Timing) -> tribune_core::Result<Self> {
-        let bad = || {
-            Error::invalid_argument(
-                "the Redis URL cannot be used; write it as redis://host:6379, with rediss:// for TLS, user:password@ before the host, or /2 after the port for database 2 (percent-encode special characters)",
-            )
-        };
-        // A fragment would switch the checks of TLS off.
-        let url = Some(url).filter(|url| url.starts_with("redis") && !url.contains('#')).ok_or_else(bad)?;
-        let info = url.into_connection_info().map_err(|_| bad())?;
-        // Saves a round trip per connection.
-        let settings = info.redis_settings().clone().set_skip_set_lib_name();
-        let database = match settings.db() {
+        let client = client(url)?;
+        let info = client.get_connection_info();
+        let database = match info.redis_settings().db() {
             0 => String::new(),
             database => format!(", database {database}"),
         };
-        if matches!(info.addr(), ConnectionAddr::TcpTls { .. }) {
-            // An error means that the program has installed a provider already.
-            drop(rustls::crypto::ring::default_provider().install_default());
-        }
         let place: Arc<str> = format!("Redis at {}{database}", info.addr()).into();
-        let client = Client::open(info.set_redis_settings(settings)).map_err(|_| bad())?;
         let link = |within| Link {
             client: client.clone(),
             place: place.clone(),
