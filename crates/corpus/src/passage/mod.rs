@@ -10,6 +10,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
+pub(crate) use quote::distinct_stems;
 pub use quote::{Quotable, Words, stems};
 pub use split::split;
 

@@ -49,14 +49,14 @@ impl Quotable {
         self.line.len() + self.stems.len() * 12
     }
 
-    /// The sentences with the most distinct query words. Only a sentence longer than a quote is truncated, with an
-    /// ellipsis.
-    pub fn quote(&self, wanted: &[u32]) -> String {
+    /// The sentences with the most distinct query words, which are at `places`. Only a sentence longer than a quote is
+    /// truncated, with an ellipsis.
+    pub fn quote(&self, places: &[usize]) -> String {
         let line = self.line.as_str();
         if line.len() <= MAX_BYTES {
             return line.to_owned();
         }
-        let match_at = self.best_first_match(&self.matches(wanted));
+        let match_at = self.best_first_match(places);
         match self.whole_sentences(match_at.map_or(0, |word| self.spans[word].0 as usize)) {
             Some(range) => line[range].trim().to_owned(),
             None => self.cut_sentence(match_at),
@@ -121,26 +121,27 @@ impl Quotable {
         format!("{before}{}{after}", line[start..end].trim())
     }
 
-    /// The share of wanted words that occur here or in `title`.
-    pub fn coverage(&self, title: &[u32], wanted: &[u32]) -> f32 {
+    /// The share of wanted words that occur at `places` or in `title`.
+    pub fn coverage(&self, places: &[usize], title: &[u32], wanted: &[u32]) -> f32 {
         if wanted.is_empty() {
             return 0.0;
         }
-        let found = wanted.iter().filter(|stem| holds(&self.stems, **stem) || title.contains(stem)).count();
+        let is_here = |stem: &u32| places.iter().any(|place| self.stems[*place] == *stem);
+        let found = wanted.iter().filter(|stem| is_here(stem) || title.contains(stem)).count();
         found as f32 / wanted.len() as f32
     }
 
-    /// The positions of wanted words. Most words are not wanted, so blocks are compared at once and skipped.
-    fn matches(&self, wanted: &[u32]) -> Vec<usize> {
+    /// Where wanted words are. Most words are not wanted, so blocks are compared at once and skipped.
+    pub fn places(&self, wanted: &[u32]) -> Vec<usize> {
         const RUN: usize = 32;
-        let mut matches = Vec::new();
+        let mut places = Vec::new();
         for (number, run) in self.stems.chunks(RUN).enumerate() {
             if wanted.iter().any(|word| holds(run, *word)) {
                 let wanted_here = run.iter().enumerate().filter(|(_, stem)| wanted.contains(stem));
-                matches.extend(wanted_here.map(|(at, _)| number * RUN + at));
+                places.extend(wanted_here.map(|(at, _)| number * RUN + at));
             }
         }
-        matches
+        places
     }
 
     /// The match that begins the window with the most distinct words.
@@ -181,6 +182,15 @@ fn stem(word: &str) -> u32 {
 pub fn stems(text: &str, words: &mut dyn Words) -> Vec<u32> {
     let mut stems = Vec::new();
     words.each(text, &mut |word, _| stems.push(stem(word)));
+    distinct(stems)
+}
+
+/// The same of words in their compared form.
+pub(crate) fn distinct_stems<'a>(words: impl Iterator<Item = &'a str>) -> Vec<u32> {
+    distinct(words.map(stem).collect())
+}
+
+fn distinct(mut stems: Vec<u32>) -> Vec<u32> {
     stems.sort_unstable();
     stems.dedup();
     stems
@@ -241,7 +251,7 @@ mod tests {
 
     fn snippet(text: &str, query: &str) -> String {
         let quotable = Quotable::new(text, &mut Singular);
-        quotable.quote(&stems(query, &mut Singular))
+        quotable.quote(&quotable.places(&stems(query, &mut Singular)))
     }
 
     #[test]

@@ -129,7 +129,7 @@ impl Version for EmbeddedVersion {
     }
 
     fn rank(&self, ranking: &Ranking<'_>, legs: &[Leg<'_>]) -> Result<Vec<Vec<Candidate>>> {
-        let plan = plan(&self.segments, &self.fields, &mut self.analyzer.clone(), ranking)?;
+        let plan = plan(&self.segments, &self.fields, ranking)?;
         let visible = self.visible(ranking.visible)?;
         let visible = visible.as_deref();
         let rank = |leg: &Leg<'_>| match (leg, &plan, &self.dense) {
