@@ -8,6 +8,19 @@ use crate::hash;
 pub trait Words {
     /// Calls back with each word in its compared form and its range in the text.
     fn each(&mut self, text: &str, word: &mut dyn FnMut(&str, Range<usize>));
+
+    /// The same with the stem of each word, which an engine may know without making the word's compared form.
+    fn each_stem(&mut self, text: &str, stem: &mut dyn FnMut(Stem, Range<usize>)) {
+        self.each(text, &mut |word, span| stem(stem_of(word), span));
+    }
+}
+
+/// The hash of a word in its compared form. A collision only shows a wrong word in a quote.
+pub type Stem = u32;
+
+pub(crate) fn stem_of(word: &str) -> Stem {
+    let hash = hash::stable(word);
+    (hash ^ (hash >> 32)) as Stem
 }
 
 /// The maximum bytes of a quote.
@@ -38,8 +51,8 @@ impl Quotable {
         let mut stems = Vec::with_capacity(line.len() / 6);
         let mut spans = Vec::with_capacity(line.len() / 6);
         let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        words.each(&line, &mut |word, span| {
-            stems.push(stem(word));
+        words.each_stem(&line, &mut |stem, span| {
+            stems.push(stem);
             spans.push((offset(span.start), offset(span.end)));
         });
         Self { sentences: sentence_starts(&line), line, stems, spans }
@@ -172,22 +185,16 @@ fn holds(stems: &[u32], word: u32) -> bool {
     stems.iter().fold(false, |found, stem| found | (*stem == word))
 }
 
-/// The hash of a stem. A collision only shows a wrong word in a quote.
-fn stem(word: &str) -> u32 {
-    let hash = hash::stable(word);
-    (hash ^ (hash >> 32)) as u32
-}
-
 /// The distinct stems of a text.
 pub fn stems(text: &str, words: &mut dyn Words) -> Vec<u32> {
     let mut stems = Vec::new();
-    words.each(text, &mut |word, _| stems.push(stem(word)));
+    words.each_stem(text, &mut |stem, _| stems.push(stem));
     distinct(stems)
 }
 
 /// The same of words in their compared form.
 pub(crate) fn distinct_stems<'a>(words: impl Iterator<Item = &'a str>) -> Vec<u32> {
-    distinct(words.map(stem).collect())
+    distinct(words.map(stem_of).collect())
 }
 
 fn distinct(mut stems: Vec<u32>) -> Vec<u32> {
