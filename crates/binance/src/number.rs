@@ -81,7 +81,11 @@ where
 impl Price {
     /// Money for `quantity` at this price; `None` if it is more than can be counted.
     pub fn times(self, quantity: Quantity) -> Option<Notional> {
-        i128::from(self.0).checked_mul(quantity.0).map(Notional)
+        // Nearly all quantities have 64 bits, and their product always fits.
+        match i64::try_from(quantity.0) {
+            Ok(quantity) => Some(Notional(i128::from(self.0) * i128::from(quantity))),
+            Err(_) => i128::from(self.0).checked_mul(quantity.0).map(Notional),
+        }
     }
 }
 
