@@ -229,6 +229,15 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
+    fn money_of_any_quantity_is_exact() {
+        let (price, small) = (Price::from_units(i64::MAX), i128::from(i64::MAX));
+        for units in [0, -1, small, small + 1, i128::MAX / small, i128::MAX / small + 1, i128::MIN] {
+            let exact = small.checked_mul(units).map(Notional::from_units);
+            assert_eq!(price.times(Quantity::from_units(units)), exact, "{units}");
+        }
+    }
+
+    #[test]
     fn numbers_of_the_wire_are_read_exactly() {
         assert_eq!(Price::parse("0.00000001").map(Price::units), Ok(1));
         assert_eq!(Price::parse("97123.45000000").expect("price").to_string(), "97123.45");
