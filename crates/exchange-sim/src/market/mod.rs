@@ -9,7 +9,7 @@ pub mod symbol;
 pub mod tape;
 pub mod ticker;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 
 use candles::Candles;
 use levels::{Level, Levels, Side};
@@ -26,7 +26,6 @@ const ORIGIN_LEVELS: usize = 100;
 const AVERAGE_WINDOW: Millis = 300 * SECOND;
 
 /// Why a recorded book cannot be shown.
-const BOOK_GAP: &str = "depth updates are missing in the recording; the next recorded snapshot repairs the book";
 const BEYOND_SNAPSHOT: &str = "the last recorded snapshot does not reach this far; the next one repairs the book";
 pub const ONLY_AGGREGATES: &str = "the recording has only aggregates of this symbol's trades; ask for aggTrades";
 pub const NO_TRADES: &str = "the recording has no trades of this symbol so far";
@@ -89,8 +88,6 @@ pub struct Market {
     /// The symbol as it begins the names of its streams.
     stream_name: String,
     pub levels: Levels,
-    /// Updates behind a gap of the recorded book, which wait for a snapshot.
-    pub waiting: VecDeque<Diff>,
     /// Why single trades cannot be listed, if so.
     pub trades_unknown: Option<&'static str>,
     pub tape: Tape,
@@ -115,7 +112,6 @@ impl Market {
             origin: levels.truncated(ORIGIN_LEVELS),
             symbol,
             levels,
-            waiting: VecDeque::new(),
             trades_unknown: None,
             tape: Tape::default(),
             candles,
@@ -164,9 +160,6 @@ impl Market {
 
     /// The best levels of the book, as many as are asked for and known.
     pub fn depth_json(&self, limit: usize) -> Result<String, &'static str> {
-        if !self.waiting.is_empty() {
-            return Err(BOOK_GAP);
-        }
         let counts = Side::BOTH.map(|side| self.levels.known_count(side, limit));
         match counts {
             [Some(bids), Some(asks)] => Ok(self.levels.json(bids, asks)),
@@ -176,9 +169,6 @@ impl Market {
 
     /// Best bid and ask; an empty side has price and quantity zero.
     pub fn best(&self) -> Result<(Level, Level), &'static str> {
-        if !self.waiting.is_empty() {
-            return Err(BOOK_GAP);
-        }
         let best = Side::BOTH.map(|side| self.levels.known_best(side));
         best[0].zip(best[1]).ok_or(BEYOND_SNAPSHOT)
     }

@@ -57,6 +57,8 @@ struct Findings {
     /// Kinds of streams.
     streams: HashSet<String>,
     snapshot: Option<FoundSnapshot>,
+    first_update: Option<u64>,
+    last_update: Option<u64>,
     last_trade: Option<u64>,
     last_aggregated_trade: Option<u64>,
     grid: Grid,
@@ -181,6 +183,8 @@ impl Findings {
             since: position.time / 1_000_000,
             streams: HashSet::new(),
             snapshot: None,
+            first_update: None,
+            last_update: None,
             last_trade: None,
             last_aggregated_trade: None,
             grid: Grid { tick: UNIT as Price, step: UNIT },
@@ -189,18 +193,22 @@ impl Findings {
 
     fn note(&mut self, position: Position, event: Event) -> Result<(), Refusal> {
         match event {
-            Event::Diff(diff) => diff.levels().for_each(|(_, level)| self.grid.refine(level.0, level.1)),
+            Event::Diff(diff) => {
+                diff.levels().for_each(|(_, level)| self.grid.refine(level.0, level.1));
+                self.first_update.get_or_insert(diff.first_id);
+                follow("depth updates", &mut self.last_update, diff.first_id, diff.last_id)?;
+            }
             Event::Snapshot(levels) => {
                 self.snapshot.get_or_insert((position, levels));
             }
             Event::Trade(trade) => {
                 self.grid.refine(trade.price, trade.quantity);
-                follow(&mut self.last_trade, trade.id, trade.id)?;
+                follow("trades", &mut self.last_trade, trade.id, trade.id)?;
             }
             Event::Aggregate(aggregate) => {
                 self.grid.refine(aggregate.price, aggregate.quantity);
                 let last = &mut self.last_aggregated_trade;
-                follow(last, aggregate.first_trade, aggregate.last_trade)?;
+                follow("trades", last, aggregate.first_trade, aggregate.last_trade)?;
             }
             Event::Symbols(_) | Event::Other => {}
         }
@@ -224,6 +232,11 @@ impl Findings {
             let seconds = late / 1_000_000_000;
             let problem = format!("the first depth snapshot of {name} comes {seconds} s after this line");
             return Err(Refusal::new(problem, take_snapshot));
+        }
+        let (oldest, first_update) = (levels.last_update_id + 1, self.first_update.unwrap_or(0));
+        if oldest < first_update {
+            let missing = format!("depth updates {oldest} to {} of {name}", first_update - 1);
+            return Err(Refusal::new(format!("{missing} are missing after its first depth snapshot"), take_snapshot));
         }
         let has_trades = has("trade") || has("aggTrade");
         if has("kline_") && !has_trades {
@@ -249,11 +262,11 @@ impl Findings {
     }
 }
 
-/// Notes the trades `first..=last`. Repeated ones are no harm, but none may be missing.
-fn follow(known: &mut Option<u64>, first: u64, last: u64) -> Result<(), Refusal> {
+/// Notes the ids `first..=last` of `what`. Repeated ones are no harm, but none may be missing.
+fn follow(what: &str, known: &mut Option<u64>, first: u64, last: u64) -> Result<(), Refusal> {
     let before = known.unwrap_or(last);
     if first > before + 1 {
-        let problem = format!("trades {} to {} are missing before this line", before + 1, first - 1);
+        let problem = format!("{what} {} to {} are missing before this line", before + 1, first - 1);
         return Err(Refusal::new(problem, PLAY_PARTS));
     }
     *known = Some(last.max(before));
@@ -314,9 +327,9 @@ mod tests {
     fn missing_trade_ids_are_refused() {
         let mut known = None;
         for (first, last) in [(1, 1), (2, 4), (3, 3), (2, 5), (6, 6)] {
-            assert!(follow(&mut known, first, last).is_ok(), "{first} to {last}");
+            assert!(follow("trades", &mut known, first, last).is_ok(), "{first} to {last}");
         }
-        let refusal = follow(&mut known, 9, 9).expect_err("two are missing");
+        let refusal = follow("trades", &mut known, 9, 9).expect_err("two are missing");
         assert!(refusal.0.starts_with("trades 7 to 8 are missing before this line"), "{}", refusal.0);
     }
 }

@@ -10,7 +10,6 @@ use tribune_exchange_sim::{Exchange, Limits, Mode, Settings};
 use crate::recording::{MINUTE_0, Recording, Replay, T0, diff};
 use crate::support::{Book, PATIENCE, Socket, get, simulated, units};
 
-const GAP: &str = "depth updates are missing in the recording; the next recorded snapshot repairs the book";
 const BEYOND: &str = "the last recorded snapshot does not reach this far; the next one repairs the book";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -215,18 +214,6 @@ async fn derived_streams_send_all_that_was_recorded() {
         assert_eq!(last(names[3])["v"], "3.00000000");
         assert_eq!(last(names[4])[0]["n"], 3);
     }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn gap_hides_the_book_until_the_next_snapshot() {
-    let mut recording = Recording::of_btc();
-    recording.diff(100, 12, 12, &[(100, 0)], &[]);
-    let replay = recording.played().await;
-    assert_eq!(replay.refusal("depth?symbol=BTCUSDT").await, GAP);
-    assert_eq!(replay.refusal("ticker/bookTicker?symbol=BTCUSDT").await, GAP);
-    recording.snapshot(200, 13, 7, 6);
-    let replay = recording.played().await;
-    assert_eq!(replay.depth().await, (7, 6));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
