@@ -15,7 +15,7 @@ use candles::Candles;
 use levels::{Level, Levels, Side};
 use serde::Deserialize;
 use symbol::Symbol;
-use tape::{Aggregate, Tape, Trade};
+use tape::{Tape, Trade};
 
 use crate::hub::Hub;
 use crate::interval::{MINUTE, Millis, SECOND};
@@ -27,7 +27,6 @@ const AVERAGE_WINDOW: Millis = 300 * SECOND;
 
 /// Why a recorded book cannot be shown.
 const BEYOND_SNAPSHOT: &str = "the last recorded snapshot does not reach this far; the next one repairs the book";
-pub const ONLY_AGGREGATES: &str = "the recording has only aggregates of this symbol's trades; ask for aggTrades";
 pub const NO_TRADES: &str = "the recording has no trades of this symbol so far";
 
 /// Levels that changed with the update ids `first_id..=last_id`. Named as in stream messages.
@@ -88,8 +87,6 @@ pub struct Market {
     /// The symbol as it begins the names of its streams.
     stream_name: String,
     pub levels: Levels,
-    /// Why single trades cannot be listed, if so.
-    pub trades_unknown: Option<&'static str>,
     pub tape: Tape,
     pub candles: Candles,
     /// Kinds of streams that the recording has: their messages are passed on and not derived from state.
@@ -112,7 +109,6 @@ impl Market {
             origin: levels.truncated(ORIGIN_LEVELS),
             symbol,
             levels,
-            trades_unknown: None,
             tape: Tape::default(),
             candles,
             recorded_streams: HashSet::new(),
@@ -177,16 +173,9 @@ impl Market {
     pub fn record_trade(&mut self, trade: Trade) -> bool {
         let is_new = self.tape.push_trade(trade);
         if is_new {
-            self.candles.record(&Aggregate::of_trade(&trade, 0));
+            self.candles.record(&trade);
             self.changed = true;
         }
-        is_new
-    }
-
-    /// Returns false if the aggregate is already known.
-    pub fn record_aggregate(&mut self, aggregate: Aggregate) -> bool {
-        let is_new = self.tape.push_aggregate(aggregate);
-        self.changed |= is_new;
         is_new
     }
 

@@ -15,10 +15,7 @@ pub fn apply(market: &mut Market, hub: &Hub, event: Event) {
             }
         }
         Event::Aggregate(aggregate) => {
-            // Candles of an aggregate are those of its trades: all were at one price.
-            if market.record_aggregate(aggregate) && !market.recorded_streams.contains("trade") {
-                market.candles.record(&aggregate);
-            }
+            market.tape.push_aggregate(aggregate);
         }
         Event::Diff(_) | Event::Snapshot(_) | Event::Symbols(_) | Event::Other => {}
     }

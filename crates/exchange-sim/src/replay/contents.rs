@@ -10,10 +10,10 @@ use super::event::{self, Event, Message};
 use super::line::{Line, Lines, RecordingError, Refusal};
 use crate::clock::Nanos;
 use crate::interval::Millis;
+use crate::market::Market;
 use crate::market::candles::Candles;
 use crate::market::levels::{Levels, Side};
 use crate::market::symbol::Symbol;
-use crate::market::{Market, NO_TRADES, ONLY_AGGREGATES};
 use crate::number::{Price, Quantity, UNIT};
 
 /// A snapshot must be taken so soon after a symbol's first message.
@@ -238,10 +238,10 @@ impl Findings {
             let missing = format!("depth updates {oldest} to {} of {name}", first_update - 1);
             return Err(Refusal::new(format!("{missing} are missing after its first depth snapshot"), take_snapshot));
         }
-        let has_trades = has("trade") || has("aggTrade");
-        if has("kline_") && !has_trades {
-            let remedy = format!("record `{lower}@trade` too: candles are made from trades");
-            return Err(Refusal::new(format!("{name} has candles but no trades"), remedy));
+        let has_trades = has("trade");
+        if (has("kline_") || has("aggTrade")) && !has_trades {
+            let remedy = format!("record `{lower}@trade` too: prices, volumes and candles come from single trades");
+            return Err(Refusal::new(format!("{name} has candles or aggregates but no trades"), remedy));
         }
         for (price, quantity) in Side::BOTH.into_iter().flat_map(|side| levels.side(side)) {
             self.grid.refine(price, quantity);
@@ -252,11 +252,6 @@ impl Findings {
         })?;
         let candles = Candles::new(Vec::new(), has_trades.then_some(self.since));
         let mut market = Market::new(symbol, levels, candles);
-        market.trades_unknown = match (self.streams.contains("trade"), has_trades) {
-            (true, _) => None,
-            (false, true) => Some(ONLY_AGGREGATES),
-            (false, false) => Some(NO_TRADES),
-        };
         market.recorded_streams = self.streams;
         Ok(market)
     }

@@ -36,8 +36,8 @@ pub fn trades(venue: &Venue, params: &Params) -> Answer {
     let limit = params.limit(500, 1_000)?;
     params.finish()?;
     let market = &lock(instrument).market;
-    if let Some(reason) = market.trades_unknown {
-        return Err(ApiError::not_recorded(reason));
+    if market.candles.known_since.is_none() {
+        return Err(ApiError::not_recorded(NO_TRADES));
     }
     let row = |trade: &Trade| {
         json!({

@@ -80,6 +80,8 @@ async fn incomplete_recordings_are_refused() {
     no_depth.trade(1, 1);
     let mut only_candles = Recording::of_btc();
     only_candles.stream(2, "btcusdt@kline_1m", &json!({"s": "BTCUSDT", "k": {}}));
+    let aggregate = json!({"s": "BTCUSDT", "a": 1, "p": "100", "q": "3", "f": 878, "l": 880, "T": T0, "m": true});
+    let only_aggregates = with(2, &json!({"stream": "btcusdt@aggTrade", "data": aggregate}));
     let mut two_symbols = update("ETHUSDT");
     two_symbols.0.push_str(&Recording::of_btc().0);
     let mut unclear = update("BATUSD");
@@ -103,7 +105,8 @@ async fn incomplete_recordings_are_refused() {
         (update("BTCUSDT").0, "line 1: BTCUSDT has no depth snapshot", "GET /api/v3/depth?symbol=BTCUSDT&limit=5000"),
         (late.0, "line 1: the first depth snapshot of BTCUSDT comes 11 s after", "right after subscribing"),
         (no_depth.0, "line 2: BTCUSDT has no depth updates", "record `btcusdt@depth@100ms`"),
-        (only_candles.0, "BTCUSDT has candles but no trades", "record `btcusdt@trade`"),
+        (only_candles.0, "BTCUSDT has candles or aggregates but no trades", "record `btcusdt@trade`"),
+        (only_aggregates, "BTCUSDT has candles or aggregates but no trades", "record `btcusdt@trade`"),
         (
             two_symbols.0,
             "line 2: the snapshot does not name its symbol, and the file has 2 symbols",

@@ -270,23 +270,11 @@ async fn trades_recorded_twice_count_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn aggregates_alone_make_candles_but_no_trades() {
-    let mut recording = Recording::of_btc();
-    recording.aggregate(10, 1, (878, 880), "100");
-    let replay = recording.played().await;
-    let reason = "the recording has only aggregates of this symbol's trades; ask for aggTrades";
-    assert_eq!(replay.refusal("trades?symbol=BTCUSDT").await, reason);
-    let ticker = replay.json("ticker/24hr?symbol=BTCUSDT").await;
-    assert_eq!((&ticker["count"], &ticker["firstId"], &ticker["lastId"]), (&json!(3), &json!(878), &json!(880)));
-    assert_eq!(replay.json("ticker/price?symbol=BTCUSDT").await["price"], "100.00000000");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn average_covers_three_hundred_seconds() {
     let mut recording = Recording::of_btc();
     // The first is 300.001 seconds before the end, the second 300.
     for (id, after, price) in [(1, 2, "9000"), (2, 3, "100"), (3, 150_000, "200"), (4, 300_003, "600")] {
-        recording.aggregate(after, id, (id, id), price);
+        recording.trade_at(after, id, price);
     }
     let average = recording.played().await.json("avgPrice?symbol=BTCUSDT").await;
     assert_eq!(average, json!({"mins": 5, "price": "300.00000000", "closeTime": T0 + 300_003}));
