@@ -162,7 +162,7 @@ impl Listening {
     fn refuse(&self, is_rpc: bool, sending: Arc<Sending>) -> Response<Sent> {
         metrics::counter!("tribune_limited_total", "limit" => "sending").increment(1);
         let message = "Too many responses wait to be read. Read them, then try again.";
-        let refusal = response::limited(is_rpc, StatusCode::SERVICE_UNAVAILABLE, message, 1);
+        let refusal = response::retry_later(is_rpc, StatusCode::SERVICE_UNAVAILABLE, message, 1);
         Sent::short(refusal, sending)
     }
 }

@@ -44,10 +44,7 @@ pub(crate) async fn chat(
     let chat = service.chat.as_ref().map_err(not_configured)?;
     let streamed = response::accepts(request.headers(), "text/event-stream");
     let question = read(&service, request).await?;
-    service.limits.chat(&caller.principal).map_err(|exceeded| {
-        let (status, wait) = (StatusCode::TOO_MANY_REQUESTS, exceeded.retry_after_secs());
-        response::limited(false, status, &exceeded.message(), wait)
-    })?;
+    service.limits.chat(&caller.principal)?;
     let busy = || problem::with_status(StatusCode::TOO_MANY_REQUESTS, "busy", BUSY);
     let slot = chat.reserve_turn(&user).ok_or_else(busy)?;
     let admit = |tool: &str| chat.admit(&service, &caller, tool);

@@ -334,11 +334,11 @@ impl Callers {
         if is_admin_token_wrong && bearer(request.headers()).is_some() {
             return self.refuse_admin(request.headers(), false);
         }
-        let (status, message) = denial.explain();
         let is_rpc = need(path) == Need::Profile;
         if let Denial::Limited(exceeded) = denial {
-            return response::limited(is_rpc, status, &message, exceeded.retry_after_secs());
+            return response::exceeded(is_rpc, *exceeded);
         }
+        let (status, message) = denial.explain();
         let mut response = if is_rpc {
             rpc::error(status, rpc::SERVER_ERROR, &message)
         } else {

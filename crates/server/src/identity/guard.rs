@@ -22,7 +22,7 @@ use crate::audit::Audit;
 use crate::connect::Reach;
 use crate::response::{self, Refusal, rpc};
 use crate::settings::Settings;
-use tribune_limits::{Exceeded, Limits, SocketPeer};
+use tribune_limits::{Limits, SocketPeer};
 
 const CORRELATION: HeaderName = HeaderName::from_static("x-correlation-id");
 const MAX_CORRELATION_CHARS: usize = 64;
@@ -189,7 +189,7 @@ pub async fn check(State(guard): State<Arc<Guard>>, mut request: Request<Body>, 
                     Some(Shown::Password) => guard.callers.limits.sign_in_failed(peer),
                     Some(Shown::Secret) => {
                         if let Denial::Limited(exceeded) = guard.callers.wrong_token(peer, &correlation_id) {
-                            response = refuse_limited(&exceeded);
+                            response = response::exceeded(false, exceeded);
                         }
                     }
                     None => {}
@@ -233,10 +233,6 @@ fn preflight(asked: &HeaderMap) -> Response {
         (header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600")),
     ];
     (StatusCode::NO_CONTENT, allowed).into_response()
-}
-
-fn refuse_limited(exceeded: &Exceeded) -> Response {
-    response::limited(false, StatusCode::TOO_MANY_REQUESTS, &exceeded.message(), exceeded.retry_after_secs())
 }
 
 fn refuse_host(host: Option<&str>, correlation_id: &str) -> Response {

@@ -81,10 +81,7 @@ impl Sse {
         let owner = caller.principal.clone();
         let place = match self.service.limits.stream(&owner, caller.peer) {
             Ok(place) => place,
-            Err(exceeded) => {
-                let (status, wait) = (StatusCode::TOO_MANY_REQUESTS, exceeded.retry_after_secs());
-                return response::limited(true, status, &exceeded.message(), wait);
-            }
+            Err(exceeded) => return response::exceeded(true, exceeded),
         };
         let Ok(slot) = self.slots.clone().try_acquire_owned() else {
             return rpc::error(

@@ -79,10 +79,7 @@ impl Live {
             _ => &self.user_slots,
         };
         let busy = || problem::with_status(StatusCode::SERVICE_UNAVAILABLE, "busy", BUSY);
-        let place = service.limits.stream(&caller.principal, caller.peer).map_err(|exceeded| {
-            let (status, wait) = (StatusCode::TOO_MANY_REQUESTS, exceeded.retry_after_secs());
-            response::limited(false, status, &exceeded.message(), wait)
-        })?;
+        let place = service.limits.stream(&caller.principal, caller.peer)?;
         let slot = slots.clone().try_acquire_owned().map_err(|_| busy())?;
         let mut states = self.feed(service, watched).ok_or_else(busy)?;
         let first = states.wait_for(|state| *state != FeedState::Starting).await;
