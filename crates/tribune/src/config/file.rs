@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use tribune_config::check_range;
 use tribune_corpus::EmbedderConfig;
+use tribune_limits::LimitSettings;
 
 use super::audit::Audit;
 use super::exposed;
-use super::limits::Limits;
 use super::sources::SourceConfig;
 use super::variables::{self, Variables};
 
@@ -37,7 +37,7 @@ pub struct ConfigFile {
     #[serde(default)]
     pub audit: Audit,
     #[serde(default)]
-    pub limits: Limits,
+    pub limits: LimitSettings,
     pub store: Option<tribune_storage::Config>,
     pub agent: Option<AgentTable>,
 }

@@ -10,7 +10,6 @@
 mod audit;
 mod exposed;
 mod file;
-mod limits;
 mod sources;
 #[cfg(test)]
 mod tests;
@@ -150,7 +149,8 @@ impl Config {
             market.check()?;
             market.trading.check(market.rest_url.as_deref(), dir)?;
         }
-        let limits = file.limits.settings()?;
+        let limits = file.limits;
+        limits.check()?;
         let mut warnings = exposed;
         let is_public = |url: &&String| Reach::of(url) != Reach::ThisMachine;
         if let Some(url) = server.public_url.as_ref().filter(is_public)

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use anyhow::bail;
 use serde::de::DeserializeOwned;
+use tribune_limits::LimitSettings;
 
 use super::audit::Audit;
 use super::file::{AgentTable, Auth, MarketConfig, Server};
-use super::limits::Limits;
 
 /// Variables by name.
 pub type Variables = BTreeMap<String, String>;
@@ -33,7 +33,7 @@ pub(super) const SECTIONS: [Section; 8] = [
     section::<Server>("server", true),
     section::<Auth>("auth", true),
     section::<Audit>("audit", true),
-    section::<Limits>("limits", true),
+    section::<LimitSettings>("limits", true),
     section::<tribune_storage::Config>("store", true),
     section::<AgentTable>("agent", true),
     section::<tribune_reports::Config>("cache", true),
