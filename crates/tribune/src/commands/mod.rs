@@ -24,6 +24,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use jiff::Timestamp;
 use serde_json::Value;
+use tokio::signal::unix::{SignalKind, signal};
 use tribune_core::UserId;
 use tribune_storage::{AuditEntry, Store};
 
@@ -151,18 +152,16 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 
 /// Waits for Ctrl-C or a service manager's signal.
 async fn stop_signal() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-            return;
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut terminate) => drop(terminate.recv().await),
+            Err(_) => std::future::pending().await,
         }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        () = terminated => {}
     }
-    drop(tokio::signal::ctrl_c().await);
 }
 
 /// `3 files`, `1 file`.
