@@ -15,7 +15,8 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri,
 use tribune_core::{Links, Principal, Scope, Scopes};
 
 use super::Accounts;
-use super::callers::{Caller, Callers, Denial};
+use super::caller::Caller;
+use super::callers::{Callers, Denial};
 use super::needs::is_open_to_pages;
 use crate::address::{bare_host, host_name, is_loopback_origin};
 use crate::audit::Audit;
