@@ -29,7 +29,7 @@ use super::sessions::{self, Opening, SESSION_HEADER, Sessions};
 use super::{Handler, MODERN, collapse, lean};
 use crate::identity::Caller;
 use crate::response::{Refusal, rpc};
-use crate::service::{Profile, Service};
+use crate::service::{Profile, Service, call};
 
 const UNKNOWN_SESSION: &str = "Unknown or ended session: send `initialize` to start a new one.";
 pub(super) const JSON: &str = "application/json";
@@ -230,25 +230,20 @@ pub(super) fn check_scope(
     let caller = parts.extensions.get::<Caller>();
     let limited =
         caller.filter(|caller| matches!(caller.principal, Principal::User(_)) && caller.scopes != Scopes::ALL);
-    let (Some(caller), Ok(call)) = (limited, serde_json::from_slice::<NamedCall<'_>>(body)) else {
+    let (Some(caller), Ok(named)) = (limited, serde_json::from_slice::<NamedCall<'_>>(body)) else {
         return Ok(());
     };
     let state = profile.state_for(caller);
-    let tool = call.params.name.and_then(|name| state.registry.lookup(&name));
-    let Some(tool) = tool.filter(|_| call.method == "tools/call") else {
+    let tool = named.params.name.and_then(|name| state.registry.lookup(&name));
+    let Some(tool) = tool.filter(|_| named.method == "tools/call") else {
         return Ok(());
     };
-    let needed = tool.tool().scope();
-    if caller.scopes.contains(needed) {
+    let tool = &**tool.tool();
+    let Err(error) = call::admit(tool, &caller.principal, caller.scopes) else {
         return Ok(());
-    }
-    let message = format!(
-        "{} needs the scope `{}`, which this token does not have. Sign in again and allow it, or ask the operator for a token with it.",
-        tool.spec().name,
-        needed.as_str()
-    );
-    let mut refusal = rpc::error_for(&call.id, StatusCode::FORBIDDEN, rpc::SERVER_ERROR, &message);
-    let missing = [needed].into_iter().collect();
+    };
+    let mut refusal = rpc::error_for(&named.id, StatusCode::FORBIDDEN, rpc::SERVER_ERROR, error.message());
+    let missing = [tool.scope()].into_iter().collect();
     let challenge = service.challenge(endpoint, profile.name(), missing, Some("insufficient_scope"));
     refusal.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
     Err(refusal.into())

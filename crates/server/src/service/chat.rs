@@ -80,7 +80,7 @@ impl Chat {
         let state = self.state(service, caller);
         let own = state.registry.lookup(tool).map(|registered| registered.tool().clone());
         let foreign = || (self.foreign)().into_iter().find(|foreign| foreign.spec().name == tool);
-        own.or_else(foreign).map_or(Ok(()), |tool| call::admit(&tool, &service.call_context(caller)))
+        own.or_else(foreign).map_or(Ok(()), |tool| call::admit(&*tool, &caller.principal, caller.scopes))
     }
 
     fn state(&self, service: &Service, caller: &Caller) -> Arc<ProfileState> {
