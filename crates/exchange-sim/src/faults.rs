@@ -1,13 +1,12 @@
 //! Faults on demand, set in the process or posted to `/sim/faults` as JSON.
 
 use std::mem::discriminant;
-use std::sync::Mutex;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde::Deserialize;
 
 use crate::interval::Millis;
-use crate::lock::lock;
 
 /// Faults at a time; a test that needs more is not plausible.
 const MAX_FAULTS: usize = 1_000;
@@ -129,7 +128,7 @@ impl Faults {
 
     /// Sets a fault; those of connections and their streams are the hub's.
     pub fn set(&self, fault: Fault) {
-        let mut active = lock(&self.active);
+        let mut active = self.active.lock();
         match fault {
             Fault::DropConnections | Fault::LoseStreams { .. } => {}
             Fault::Clear => active.clear(),
@@ -147,12 +146,12 @@ impl Faults {
 
     /// The first active fault of which `choose` makes something.
     fn find<T>(&self, choose: impl Fn(&Fault) -> Option<T>) -> Option<T> {
-        lock(&self.active).iter().find_map(choose)
+        self.active.lock().iter().find_map(choose)
     }
 
     /// The same, which happens once less from now on.
     fn take_next<T>(&self, choose: impl Fn(&Fault) -> Option<T>) -> Option<T> {
-        lock(&self.active).iter_mut().find_map(|fault| {
+        self.active.lock().iter_mut().find_map(|fault| {
             let chosen = choose(fault)?;
             if let Some(left) = fault.left() {
                 *left = left.checked_sub(1)?;
@@ -212,7 +211,7 @@ impl Faults {
             Fault::DiffRates { drop, duplicate, swap } => Some([*drop, *duplicate, *swap]),
             _ => None,
         })?;
-        let mut left = lock(&self.random).f64();
+        let mut left = self.random.lock().f64();
         for (fault, rate) in [DiffFault::Drop, DiffFault::Duplicate, DiffFault::Swap].into_iter().zip(rates) {
             if left < rate {
                 return Some(fault);

@@ -25,9 +25,10 @@ impl TryFrom<Vec<String>> for Proxies {
     fn try_from(entries: Vec<String>) -> Result<Self, String> {
         let parse = |entry: &String| {
             let address = || entry.parse::<IpAddr>().map(IpNet::from);
-            entry.parse::<IpNet>().or_else(|_| address()).map_err(|_| {
-                format!("\"{entry}\" is no address or network, such as \"127.0.0.1\" or \"10.0.0.0/8\"")
-            })
+            entry
+                .parse::<IpNet>()
+                .or_else(|_| address())
+                .map_err(|_| format!("\"{entry}\" is no address or network, such as \"127.0.0.1\" or \"10.0.0.0/8\""))
         };
         entries.iter().map(parse).collect::<Result<_, _>>().map(Self)
     }

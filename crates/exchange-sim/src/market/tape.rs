@@ -119,9 +119,11 @@ impl Tape {
             return None;
         }
         let recent = self.trades.iter().filter(|trade| trade.time >= start);
-        Some(recent.fold((0, 0), |(money, quantity), trade| {
-            (money.saturating_add(trade.money()), quantity + trade.quantity)
-        }))
+        Some(
+            recent.fold((0, 0), |(money, quantity), trade| {
+                (money.saturating_add(trade.money()), quantity + trade.quantity)
+            }),
+        )
     }
 
     /// The newest `limit`, oldest first.

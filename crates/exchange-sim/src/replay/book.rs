@@ -8,7 +8,9 @@ pub fn apply(market: &mut Market, hub: &Hub, event: Event) {
     match event {
         Event::Diff(diff) if diff.last_id > market.levels.last_update_id => market.apply_diff(hub, &diff),
         // A newer snapshot may reach further than the book.
-        Event::Snapshot(levels) if levels.last_update_id > market.levels.last_update_id => market.replace_levels(levels),
+        Event::Snapshot(levels) if levels.last_update_id > market.levels.last_update_id => {
+            market.replace_levels(levels)
+        }
         Event::Trade(trade) => {
             if market.record_trade(trade) && !market.recorded_streams.contains("aggTrade") {
                 market.tape.aggregate_trade(&trade);
@@ -27,8 +29,8 @@ mod tests {
 
     use super::*;
     use crate::faults::Faults;
-    use crate::market::candles::Candles;
     use crate::market::Diff;
+    use crate::market::candles::Candles;
     use crate::market::levels::{Levels, Side};
     use crate::market::symbol::Symbol;
 

@@ -51,7 +51,8 @@ impl Recording {
 
     pub fn trade_at(&mut self, after: i64, id: u64, price: &str) {
         let time = T0 + after;
-        let trade = json!({"e": "trade", "E": time, "s": "BTCUSDT", "t": id, "p": price, "q": "1", "T": time, "m": true});
+        let trade =
+            json!({"e": "trade", "E": time, "s": "BTCUSDT", "t": id, "p": price, "q": "1", "T": time, "m": true});
         self.stream(after, "btcusdt@trade", &trade);
     }
 
