@@ -16,8 +16,9 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer};
+use serde::Deserialize;
 use tribune_config::check_range;
+use tribune_config::units::{MIB, mebibytes, secs};
 use tribune_core::{CallContext, Clock, Error, Principal, ToolSpec, UserId};
 
 pub use peer::{Proxies, SocketPeer, Subject};
@@ -32,8 +33,6 @@ const HOUR: Duration = Duration::from_secs(3_600);
 const DAY: Duration = Duration::from_secs(24 * 3_600);
 /// Chat tokens are counted in thousands.
 const CHAT_UNIT: u64 = 1_000;
-
-const MIB: usize = 1024 * 1024;
 
 /// `[limits]`; 0 switches a number off.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -88,14 +87,6 @@ impl Default for LimitSettings {
             trusted_proxies: Proxies::default(),
         }
     }
-}
-
-fn secs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
-    u64::deserialize(deserializer).map(Duration::from_secs)
-}
-
-fn mebibytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<usize, D::Error> {
-    usize::deserialize(deserializer).map(|count| count.saturating_mul(MIB))
 }
 
 impl LimitSettings {

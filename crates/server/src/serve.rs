@@ -237,7 +237,7 @@ async fn drain(service: Arc<Service>) {
         // A call ends before its response is sent; a client that does not read must not delay the stop.
         drop(tokio::time::timeout(RESPONSES_SENT_WITHIN, service.answers.wait()).await);
     };
-    if tokio::time::timeout(service.settings.drain, answered).await.is_err() {
+    if tokio::time::timeout(service.settings.config.drain, answered).await.is_err() {
         tracing::warn!(calls = service.calls.len(), "stopping with running calls");
     }
     service.closing.cancel();

@@ -130,7 +130,7 @@ impl Events for ToClient {
 }
 
 fn events(service: &Service, receiver: mpsc::UnboundedReceiver<Bytes>) -> Response {
-    let keep_alive = service.settings.keep_alive;
+    let keep_alive = service.settings.config.keep_alive;
     let stream = stream::unfold(receiver, move |mut receiver| async move {
         let event = match tokio::time::timeout(keep_alive, receiver.recv()).await {
             Ok(event) => event?,
@@ -143,7 +143,7 @@ fn events(service: &Service, receiver: mpsc::UnboundedReceiver<Bytes>) -> Respon
 }
 
 async fn read(service: &Service, request: Request<Body>) -> Result<ChatRequest, Refusal> {
-    let body = read_limited(request.into_body(), MAX_BODY_BYTES, service.settings.call_timeout).await;
+    let body = read_limited(request.into_body(), MAX_BODY_BYTES, service.settings.config.call_timeout).await;
     let body = body.map_err(problem::unreadable)?;
     // An array would be read as the fields in their order.
     let is_object = body.trim_ascii_start().starts_with(b"{");

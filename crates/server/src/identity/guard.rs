@@ -61,14 +61,14 @@ impl Guard {
         }
         let public: Option<Uri> = settings.public_url.parse().ok();
         hosts.extend(public.as_ref().and_then(|uri| uri.host()).map(bare_host));
-        hosts.extend(settings.allowed_hosts.iter().map(|host| bare_host(host)));
+        hosts.extend(settings.config.allowed_hosts.iter().map(|host| bare_host(host)));
         hosts.extend(profile_hosts.map(str::to_owned));
         let mut origins: HashSet<String> =
-            settings.allowed_origins.iter().map(|o| o.trim_end_matches('/').to_ascii_lowercase()).collect();
+            settings.config.allowed_origins.iter().map(|o| o.trim_end_matches('/').to_ascii_lowercase()).collect();
         origins.extend(public.as_ref().and_then(origin_of));
         Self {
-            any_host: settings.allowed_hosts.iter().any(|host| host == "*"),
-            any_origin: settings.allowed_origins.iter().any(|origin| origin == "*"),
+            any_host: settings.config.allowed_hosts.iter().any(|host| host == "*"),
+            any_origin: settings.config.allowed_origins.iter().any(|origin| origin == "*"),
             hosts,
             origins,
             loopback_origins: is_local,

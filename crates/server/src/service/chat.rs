@@ -167,7 +167,7 @@ impl Toolbox for ProfileTools {
 
     async fn call(&self, tool: &str, arguments: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
         // Each call has its own timeout, within that of the turn.
-        let cx = cx.until(self.service.clock.monotonic() + self.service.settings.call_timeout);
+        let cx = cx.until(self.service.clock.monotonic() + self.service.settings.config.call_timeout);
         if let Some(registered) = self.state.registry.lookup(tool) {
             return call::run(&self.service, &registered, arguments, &cx).await;
         }

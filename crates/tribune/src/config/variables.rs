@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use tribune_limits::LimitSettings;
 
 use super::audit::Audit;
-use super::file::{AgentTable, Auth, MarketConfig, Server};
+use super::file::{AgentTable, Auth, MarketConfig};
 
 /// Variables by name.
 pub type Variables = BTreeMap<String, String>;
@@ -30,7 +30,7 @@ const fn section<T: DeserializeOwned>(name: &'static str, is_implied: bool) -> S
 }
 
 pub(super) const SECTIONS: [Section; 8] = [
-    section::<Server>("server", true),
+    section::<tribune_server::Config>("server", true),
     section::<Auth>("auth", true),
     section::<Audit>("audit", true),
     section::<LimitSettings>("limits", true),

@@ -91,10 +91,10 @@ impl Live {
         let subscription = Subscription {
             states,
             seen: Frame::default(),
-            keep_alive: service.settings.keep_alive,
+            keep_alive: service.settings.config.keep_alive,
             signed_out: caller.clone().has_ended(service.accounts.clone()).boxed(),
             stopping: service.stopping.clone(),
-            until: tokio::time::Instant::now() + service.settings.max_sse,
+            until: tokio::time::Instant::now() + service.settings.config.max_sse,
             _slot: slot,
             _place: place,
         };
@@ -274,7 +274,7 @@ impl Watched {
             }
             Self::Document { id, fetched } => (id, fetched),
         };
-        let deadline = service.clock.monotonic() + service.settings.source_timeout;
+        let deadline = service.clock.monotonic() + service.settings.config.source_timeout;
         let cx = CallContext::new(Principal::Anonymous, deadline).uncited();
         let view = async {
             if fetched.is_none() {
@@ -287,7 +287,7 @@ impl Watched {
                 None => Ok(None),
             }
         };
-        let view = tokio::time::timeout(service.settings.source_timeout, view).await;
+        let view = tokio::time::timeout(service.settings.config.source_timeout, view).await;
         match view.map_err(|_| Error::unavailable("The source timed out"))?? {
             Some(View::Board(board)) if board.is_live => {
                 let links = Links::new(service.links.path_prefix());
