@@ -141,6 +141,26 @@ fn print_either(as_json: bool, json: &Value, readable: impl FnOnce() -> String) 
     })
 }
 
+/// Prints a list as JSON or as a table; `none` is printed in place of an empty table.
+fn print_list<T>(
+    as_json: bool,
+    items: &[T],
+    view: fn(&T) -> Value,
+    none: &str,
+    header: &[&str],
+    row: impl FnMut(&T) -> Vec<String>,
+) -> anyhow::Result<()> {
+    if as_json {
+        return print(&items.iter().map(view).collect::<Value>().to_string());
+    }
+    if items.is_empty() {
+        return print(none);
+    }
+    let header = header.iter().map(|&title| title.to_owned()).collect();
+    let rows: Vec<_> = std::iter::once(header).chain(items.iter().map(row)).collect();
+    print(&table(&rows, usize::MAX))
+}
+
 /// A time in a table.
 fn minute(at: Option<Timestamp>) -> String {
     at.map_or_else(|| "never".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
