@@ -2,7 +2,7 @@
 //!
 //! - [`peer`]: which address a request comes from, and whom a limit counts for;
 //! - [`rate`]: how often something may happen;
-//! - [`places`]: how many streams one caller may have open;
+//! - [`places`]: how many streams, or running chats, one caller may have at once;
 //! - [`connections`]: how many connections there may be, which are silent, and what their clients have not taken yet.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
@@ -22,11 +22,10 @@ use tribune_config::units::{MIB, mebibytes, secs};
 use tribune_core::{CallContext, Clock, Error, Principal, ToolSpec, UserId};
 
 pub use peer::{Proxies, SocketPeer, Subject};
-pub use places::Place;
+pub use places::{Place, Places};
 pub use rate::Rate;
 
 use connections::sending::Budget;
-use places::Places;
 
 const MINUTE: Duration = Duration::from_secs(60);
 const HOUR: Duration = Duration::from_secs(3_600);
