@@ -227,7 +227,7 @@ async fn converse(
 fn written(end: End, caller: &Caller<'_>, stream: &TextStream<'_>) -> Result<String> {
     let ours = match end {
         End::Answered(text) => return Ok(text.trim().to_owned()),
-        // Not beside words of the model, which could make it look like another question.
+        // Without the model's own words, which could make the question look like another one.
         End::Asked(question) => fallback::asking(&question, caller.outcomes()),
         End::Stopped => fallback::stopped(caller.outcomes()),
         End::Failed(failure) if caller.outcomes().any(|outcome| outcome.ran) => {

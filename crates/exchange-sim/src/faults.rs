@@ -77,7 +77,7 @@ pub enum DiffFault {
 }
 
 impl Fault {
-    /// How often it still happens, if it ends by itself.
+    /// How often it still happens, for faults with a count.
     fn left(&mut self) -> Option<&mut u32> {
         match self {
             Self::DropDiffs { count, .. }
@@ -96,7 +96,7 @@ impl Fault {
         }
     }
 
-    /// What it does to the next diff, and of which symbol if not of any.
+    /// What it does to the next diff, and of which symbol; `None` is any symbol.
     fn of_diff(&self) -> Option<(DiffFault, &Option<String>)> {
         match self {
             Self::DropDiffs { symbol, .. } => Some((DiffFault::Drop, symbol)),
@@ -107,7 +107,7 @@ impl Fault {
         }
     }
 
-    /// Whether it takes the place of another one that does not end by itself.
+    /// Whether it replaces an active fault without a count: one of the same kind, and for `mute` of the same symbol.
     fn replaces(&self, other: &Self) -> bool {
         let is_apart = matches!((self, other), (Self::Mute { symbol, .. }, Self::Mute { symbol: muted, .. }) if !symbol.eq_ignore_ascii_case(muted));
         discriminant(self) == discriminant(other) && !is_apart
@@ -144,12 +144,12 @@ impl Faults {
         }
     }
 
-    /// The first active fault of which `choose` makes something.
+    /// What `choose` returns for the first active fault that it accepts.
     fn find<T>(&self, choose: impl Fn(&Fault) -> Option<T>) -> Option<T> {
         self.active.lock().iter().find_map(choose)
     }
 
-    /// The same, which happens once less from now on.
+    /// The same, and counts the fault down.
     fn take_next<T>(&self, choose: impl Fn(&Fault) -> Option<T>) -> Option<T> {
         self.active.lock().iter_mut().find_map(|fault| {
             let chosen = choose(fault)?;

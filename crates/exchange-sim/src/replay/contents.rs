@@ -22,7 +22,7 @@ const SNAPSHOT_WITHIN: Nanos = 10_000_000_000;
 const MAX_PAUSE: Nanos = 3_600_000_000_000;
 const PLAY_PARTS: &str = "play the parts before and after it one after the other";
 
-/// Quote assets by which a symbol is split where no exchangeInfo says it.
+/// Quote assets that split a symbol's name where the recording has no exchangeInfo.
 const QUOTES: [&str; 17] = [
     "USDT", "USDC", "USD", "FDUSD", "TUSD", "BUSD", "BTC", "ETH", "BNB", "EUR", "TRY", "BRL", "GBP", "JPY", "DAI",
     "IDRT", "U",
@@ -31,7 +31,7 @@ const QUOTES: [&str; 17] = [
 /// A recording that can be played.
 #[derive(Debug)]
 pub struct Contents {
-    /// As they are before the first line, but with their first snapshots.
+    /// As they are before the first line, with their first snapshots as books.
     pub markets: Vec<Market>,
     /// The symbol of each file that has exactly one: its snapshots need not name it.
     pub file_symbols: Vec<Option<String>>,

@@ -151,7 +151,7 @@ impl Player {
         while !self.progress.state.lock().fetched.contains(&symbol) {
             let fetched = self.progress.changed.notified();
             if tokio::time::timeout_at(deadline, fetched).await.is_err() {
-                // The player waits for no other either.
+                // After one timeout the player waits for no other symbol.
                 self.offered.extend(self.markets.instruments.keys().cloned());
                 break;
             }

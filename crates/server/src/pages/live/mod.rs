@@ -259,7 +259,7 @@ enum Watched {
 }
 
 impl Watched {
-    /// The same for everybody who would see the same.
+    /// Callers who would see the same page share its name, and with it the feed.
     fn name(&self) -> &str {
         match self {
             Self::Sources { name, .. } => name,

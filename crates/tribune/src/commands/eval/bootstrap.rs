@@ -34,7 +34,7 @@ impl Difference {
         let mut draw = |from: &Vec<f64>| mean((0..from.len()).map(|_| from[random.usize(..from.len())]));
         let mut resampled: Vec<f64> = (0..RESAMPLES).map(|_| mean(datasets.iter().map(&mut draw))).collect();
         resampled.sort_by(f64::total_cmp);
-        // Were there no difference, resamples would lie around 0 as they now lie around the observed one.
+        // Without a real difference, resamples would scatter around 0 as they now scatter around the observed one.
         let is_as_far = |resample: &&f64| (**resample - observed).abs() >= observed.abs() - TIE;
         let as_far = resampled.iter().filter(is_as_far).count();
         let at = |share: f64| resampled[((RESAMPLES - 1) as f64 * share).round() as usize];
