@@ -9,7 +9,7 @@ pub fn apply(market: &mut Market, hub: &Hub, event: Event) {
         Event::Diff(diff) if diff.last_id > market.levels.last_update_id => market.apply_diff(hub, &diff),
         // A newer snapshot may reach further than the book.
         Event::Snapshot(levels) if levels.last_update_id > market.levels.last_update_id => {
-            market.replace_levels(levels)
+            market.replace_levels(levels);
         }
         Event::Trade(trade) => {
             if market.record_trade(trade) && !market.recorded_streams.contains("aggTrade") {
