@@ -1,7 +1,9 @@
 //! Requests in progress, within this process.
 
 use std::collections::HashSet;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Claims(Arc<Mutex<HashSet<String>>>);
@@ -16,18 +18,14 @@ pub(crate) struct Claim {
 impl Claims {
     /// `None` if the key is taken.
     pub(crate) fn take(&self, key: String) -> Option<Claim> {
-        let free = self.lock().insert(key.clone());
+        let free = self.0.lock().insert(key.clone());
         free.then(|| Claim { claims: self.clone(), key })
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashSet<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.claims.lock().remove(&self.key);
+        self.claims.0.lock().remove(&self.key);
     }
 }
 

@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_exchange_is_cut_if_it_does_not_fit() {
+    fn oversized_last_exchange_is_cut() {
         let messages = sent(&transcript(history(2, 3000), 1000));
         assert_eq!(starts(&messages), ["system", "q1", "a1", "question"]);
         let answer = messages[2]["content"].as_str().expect("text");
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_that_take_everything_leave_the_last_exchange() {
+    fn huge_tool_definitions_keep_the_last_exchange() {
         let transcript = transcript(history(3, 10), 1000);
         let sent_beside = |definitions: usize| transcript.messages(definitions).len();
         assert_eq!((sent_beside(0), sent_beside(100_000)), (8, 4));
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_old_gives_way_before_what_is_new() {
+    fn older_history_is_cut_before_newer() {
         let long = |n: usize| AnsweredCall {
             arguments: format!("{{\"text\":\"{}\"}}", "a".repeat(900)),
             ..answered(&n.to_string().repeat(900))

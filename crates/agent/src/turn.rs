@@ -1,10 +1,11 @@
 //! One turn: the model answers a question, with tool calls in between; question and answer are stored.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use jiff::Timestamp;
+use parking_lot::Mutex;
 use tribune_core::{CallContext, Clock, Error, Result, UserId, id_of_time};
 use tribune_storage::{ConversationState, ConversationStore, Exchange, Message, PendingCall, Role};
 use uuid::Uuid;
@@ -226,7 +227,7 @@ async fn converse(
 fn written(end: End, caller: &Caller<'_>, stream: &TextStream<'_>) -> Result<String> {
     let ours = match end {
         End::Answered(text) => return Ok(text.trim().to_owned()),
-        // Not beside words of the model, which could make it look like another question.
+        // Without the model's own words, which could make the question look like another one.
         End::Asked(question) => fallback::asking(&question, caller.outcomes()),
         End::Stopped => fallback::stopped(caller.outcomes()),
         End::Failed(failure) if caller.outcomes().any(|outcome| outcome.ran) => {
@@ -287,7 +288,7 @@ impl<'a> TextStream<'a> {
 
     /// Sends more of the model's text, unless all of it so far may be a tool call.
     fn push(&self, text: &str) {
-        let mut withheld = self.withheld.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut withheld = self.withheld.lock();
         withheld.push_str(text);
         if self.has_text.load(Ordering::Relaxed) || !raw_call::may_become(&withheld) {
             self.send(&std::mem::take(&mut *withheld));
@@ -296,7 +297,7 @@ impl<'a> TextStream<'a> {
 
     /// Sends what was withheld: it is an answer.
     fn flush(&self) {
-        let withheld = std::mem::take(&mut *self.withheld.lock().unwrap_or_else(PoisonError::into_inner));
+        let withheld = std::mem::take(&mut *self.withheld.lock());
         if !withheld.is_empty() {
             self.send(&withheld);
         }
@@ -308,7 +309,7 @@ impl<'a> TextStream<'a> {
     }
 
     fn discard(&self) {
-        self.withheld.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.withheld.lock().clear();
         if self.has_text.swap(false, Ordering::Relaxed) {
             self.events.emit(Event::Discard);
         }

@@ -82,7 +82,11 @@ where
 impl Price {
     /// Money for `quantity` at this price; `None` if it is more than can be counted.
     pub fn times(self, quantity: Quantity) -> Option<Notional> {
-        i128::from(self.0).checked_mul(quantity.0).map(Notional)
+        // Nearly all quantities have 64 bits, and their product always fits.
+        match i64::try_from(quantity.0) {
+            Ok(quantity) => Some(Notional(i128::from(self.0) * i128::from(quantity))),
+            Err(_) => i128::from(self.0).checked_mul(quantity.0).map(Notional),
+        }
     }
 }
 
@@ -223,6 +227,15 @@ number_in_units!(Notional: i128, 2 * PLACES, (UNIT * UNIT));
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn money_of_any_quantity_is_exact() {
+        let (price, small) = (Price::from_units(i64::MAX), i128::from(i64::MAX));
+        for units in [0, -1, small, small + 1, i128::MAX / small, i128::MAX / small + 1, i128::MIN] {
+            let exact = small.checked_mul(units).map(Notional::from_units);
+            assert_eq!(price.times(Quantity::from_units(units)), exact, "{units}");
+        }
+    }
 
     #[test]
     fn numbers_of_the_wire_are_read_exactly() {

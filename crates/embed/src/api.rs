@@ -3,9 +3,10 @@
 #![allow(clippy::disallowed_methods, reason = "queries pause for a while after a failure")]
 
 use std::io::Read;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use reqwest::blocking::{Client, Response};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use reqwest::{StatusCode, Url};
@@ -157,13 +158,12 @@ impl Api {
 
     /// A search waits for a query, so it is sent once with a short timeout, and not at all soon after a failure.
     fn embed_query(&self, texts: &[&str]) -> Result<Vec<Vec<f32>>, EmbedError> {
-        let failed_at = || self.query_failed_at.lock().unwrap_or_else(PoisonError::into_inner);
-        if failed_at().is_some_and(|at| at.elapsed() < PAUSE_AFTER_FAILED_QUERY) {
+        if self.query_failed_at.lock().is_some_and(|at| at.elapsed() < PAUSE_AFTER_FAILED_QUERY) {
             return Err(self.error("it failed a moment ago and is not used for some seconds"));
         }
         let timeout = QUERY_TIMEOUT.min(self.settings.timeout);
         let result = self.request(self.client()?, texts, timeout);
-        *failed_at() = result.is_err().then(Instant::now);
+        *self.query_failed_at.lock() = result.is_err().then(Instant::now);
         result.map_err(|failure| failure.error)
     }
 

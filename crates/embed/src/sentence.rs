@@ -1,6 +1,6 @@
 //! A sentence encoder: tokens, encoder, pooling, and vectors of unit length.
 
-use std::sync::{Mutex, PoisonError};
+use parking_lot::Mutex;
 
 use crate::bert::{Encoder, Pooling, Scratch};
 use crate::tokens::Tokens;
@@ -55,12 +55,12 @@ impl Embedder for Sentence {
                 prompt => self.ids(&format!("{prompt}{text}")),
             })
             .collect::<Result<Vec<_>, _>>()?;
-        let mut scratch = self.lock().pop().unwrap_or_default();
+        let mut scratch = self.scratch.lock().pop().unwrap_or_default();
         let mut vectors = Vec::with_capacity(texts.len());
         for pass in passes(&sequences) {
             vectors.append(&mut self.encoder.run(&pass, self.pooling, &mut scratch));
         }
-        let mut free = self.lock();
+        let mut free = self.scratch.lock();
         if free.len() < MAX_SCRATCH {
             free.push(scratch);
         }
@@ -73,10 +73,6 @@ impl Embedder for Sentence {
 }
 
 impl Sentence {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Scratch>> {
-        self.scratch.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn ids(&self, text: &str) -> Result<Vec<u32>, EmbedError> {
         let mut ids = self.tokens.encode(text)?;
         if ids.is_empty() {

@@ -1,10 +1,10 @@
 //! The exchange's clock. It starts at a given time and runs at a given pace, which a replay changes.
 
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
+
 use crate::interval::Millis;
-use crate::lock::lock;
 
 /// Nanoseconds since 1970.
 pub type Nanos = i64;
@@ -32,11 +32,11 @@ impl Clock {
     }
 
     pub fn set(&self, time: Nanos, pace: f64) {
-        *lock(&self.0) = Anchor::now(time, pace);
+        *self.0.lock() = Anchor::now(time, pace);
     }
 
     pub fn nanos(&self) -> Nanos {
-        let anchor = *lock(&self.0);
+        let anchor = *self.0.lock();
         let elapsed = anchor.real.elapsed().as_nanos() as f64 * anchor.pace;
         anchor.time.saturating_add(elapsed as Nanos)
     }
@@ -48,7 +48,7 @@ impl Clock {
     /// How long until it is `time`; `None` if the clock is stopped before it.
     pub fn until(&self, time: Nanos) -> Option<Duration> {
         let ahead = time.saturating_sub(self.nanos()).max(0);
-        let pace = lock(&self.0).pace;
+        let pace = self.0.lock().pace;
         if ahead == 0 {
             return Some(Duration::ZERO);
         }

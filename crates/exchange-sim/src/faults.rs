@@ -1,13 +1,12 @@
 //! Faults on demand, set in the process or posted to `/sim/faults` as JSON.
 
 use std::mem::discriminant;
-use std::sync::Mutex;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde::Deserialize;
 
 use crate::interval::Millis;
-use crate::lock::lock;
 
 /// Faults at a time; a test that needs more is not plausible.
 const MAX_FAULTS: usize = 1_000;
@@ -78,7 +77,7 @@ pub enum DiffFault {
 }
 
 impl Fault {
-    /// How often it still happens, if it ends by itself.
+    /// How often it still happens, for faults with a count.
     fn left(&mut self) -> Option<&mut u32> {
         match self {
             Self::DropDiffs { count, .. }
@@ -97,7 +96,7 @@ impl Fault {
         }
     }
 
-    /// What it does to the next diff, and of which symbol if not of any.
+    /// What it does to the next diff, and of which symbol; `None` is any symbol.
     fn of_diff(&self) -> Option<(DiffFault, &Option<String>)> {
         match self {
             Self::DropDiffs { symbol, .. } => Some((DiffFault::Drop, symbol)),
@@ -108,7 +107,7 @@ impl Fault {
         }
     }
 
-    /// Whether it takes the place of another one that does not end by itself.
+    /// Whether it replaces an active fault without a count: one of the same kind, and for `mute` of the same symbol.
     fn replaces(&self, other: &Self) -> bool {
         let is_apart = matches!((self, other), (Self::Mute { symbol, .. }, Self::Mute { symbol: muted, .. }) if !symbol.eq_ignore_ascii_case(muted));
         discriminant(self) == discriminant(other) && !is_apart
@@ -129,7 +128,7 @@ impl Faults {
 
     /// Sets a fault; those of connections and their streams are the hub's.
     pub fn set(&self, fault: Fault) {
-        let mut active = lock(&self.active);
+        let mut active = self.active.lock();
         match fault {
             Fault::DropConnections | Fault::LoseStreams { .. } => {}
             Fault::Clear => active.clear(),
@@ -145,14 +144,14 @@ impl Faults {
         }
     }
 
-    /// The first active fault of which `choose` makes something.
+    /// What `choose` returns for the first active fault that it accepts.
     fn find<T>(&self, choose: impl Fn(&Fault) -> Option<T>) -> Option<T> {
-        lock(&self.active).iter().find_map(choose)
+        self.active.lock().iter().find_map(choose)
     }
 
-    /// The same, which happens once less from now on.
+    /// The same, and counts the fault down.
     fn take_next<T>(&self, choose: impl Fn(&Fault) -> Option<T>) -> Option<T> {
-        lock(&self.active).iter_mut().find_map(|fault| {
+        self.active.lock().iter_mut().find_map(|fault| {
             let chosen = choose(fault)?;
             if let Some(left) = fault.left() {
                 *left = left.checked_sub(1)?;
@@ -212,7 +211,7 @@ impl Faults {
             Fault::DiffRates { drop, duplicate, swap } => Some([*drop, *duplicate, *swap]),
             _ => None,
         })?;
-        let mut left = lock(&self.random).f64();
+        let mut left = self.random.lock().f64();
         for (fault, rate) in [DiffFault::Drop, DiffFault::Duplicate, DiffFault::Swap].into_iter().zip(rates) {
             if left < rate {
                 return Some(fault);

@@ -1,16 +1,16 @@
 //! Streams by name and their subscribers. A message is written once and its bytes are shared.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
 
 use axum::extract::ws::Utf8Bytes;
+use parking_lot::Mutex;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::faults::{DiffFault, Faults};
 use crate::interval::Millis;
-use crate::lock::lock;
 
 /// Messages that may wait for a connection. Like the real exchange, this one cuts off a connection that lags further.
 pub const MAX_QUEUED: usize = 16_384;
@@ -59,10 +59,6 @@ impl Hub {
         Self { faults, state: Mutex::default(), next_id: AtomicU64::new(0), sent: AtomicU64::new(0) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
-    }
-
     /// A time as the exchange's clock tells it.
     pub fn event_time(&self, time: Millis) -> Millis {
         time.saturating_add(self.faults.skew())
@@ -72,12 +68,12 @@ impl Hub {
         let (messages, queue) = mpsc::channel(MAX_QUEUED);
         let id = self.next_id.fetch_add(1, Ordering::Relaxed);
         let subscriber = Subscriber { id, messages, is_combined, cut: CancellationToken::new() };
-        self.state().connections.insert(id, subscriber.clone());
+        self.state.lock().connections.insert(id, subscriber.clone());
         (subscriber, queue)
     }
 
     pub fn leave(&self, subscriber: &Subscriber) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         state.connections.remove(&subscriber.id);
         state.streams.retain(|_, subscribers| {
             subscribers.retain(|other| other.id != subscriber.id);
@@ -86,7 +82,7 @@ impl Hub {
     }
 
     pub fn subscribe(&self, subscriber: &Subscriber, stream: &str) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let subscribers = state.streams.entry(stream.to_owned()).or_default();
         if subscribers.iter().all(|other| other.id != subscriber.id) {
             subscribers.push(subscriber.clone());
@@ -94,7 +90,7 @@ impl Hub {
     }
 
     pub fn unsubscribe(&self, subscriber: &Subscriber, stream: &str) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         let Some(subscribers) = state.streams.get_mut(stream) else { return };
         subscribers.retain(|other| other.id != subscriber.id);
         if subscribers.is_empty() {
@@ -105,18 +101,18 @@ impl Hub {
     /// Silently ends all subscriptions to a symbol's streams.
     pub fn lose_streams(&self, symbol: &str) {
         let beginning = format!("{}@", symbol.to_lowercase());
-        self.state().streams.retain(|stream, _| !stream.starts_with(&beginning));
+        self.state.lock().streams.retain(|stream, _| !stream.starts_with(&beginning));
     }
 
     /// The streams with this beginning that have listeners.
     pub fn streams(&self, beginning: &str) -> Vec<String> {
-        let state = self.state();
+        let state = self.state.lock();
         let streams = state.streams.range(beginning.to_owned()..).map(|(stream, _)| stream);
         streams.take_while(|stream| stream.starts_with(beginning)).cloned().collect()
     }
 
     pub fn has_listeners(&self, stream: &str) -> bool {
-        self.state().streams.contains_key(stream)
+        self.state.lock().streams.contains_key(stream)
     }
 
     /// Sends what `write` returns, if anybody listens.
@@ -128,7 +124,7 @@ impl Hub {
         let Some(text) = write() else { return };
         let raw = Utf8Bytes::from(text);
         let mut wrapped: Option<Utf8Bytes> = None;
-        for subscriber in self.state().streams.get(stream).into_iter().flatten() {
+        for subscriber in self.state.lock().streams.get(stream).into_iter().flatten() {
             let wrap = || format!("{{\"stream\":\"{stream}\",\"data\":{}}}", raw.as_str()).into();
             subscriber.send(match subscriber.is_combined {
                 true => wrapped.get_or_insert_with(wrap).clone(),
@@ -148,11 +144,11 @@ impl Hub {
             return;
         }
         let text = write();
-        let held = self.state().held.remove(stream);
+        let held = self.state.lock().held.remove(stream);
         let texts = match fault {
             // A diff behind a held one is sent at once, or the held one would wait for ever.
             Some(DiffFault::Swap) if held.is_none() => {
-                self.state().held.insert(stream.to_owned(), text);
+                self.state.lock().held.insert(stream.to_owned(), text);
                 vec![]
             }
             Some(DiffFault::Duplicate) => vec![text.clone(), text],
@@ -166,18 +162,18 @@ impl Hub {
 
     /// Ends every connection without a closing handshake.
     pub fn cut_all(&self) {
-        self.state().connections.values().for_each(|subscriber| subscriber.cut.cancel());
+        self.state.lock().connections.values().for_each(|subscriber| subscriber.cut.cancel());
     }
 
     /// Whether some connection's queue is more than half full.
     pub fn is_congested(&self) -> bool {
         let is_behind = |one: &Subscriber| !one.cut.is_cancelled() && one.messages.capacity() < MAX_QUEUED / 2;
-        self.state().connections.values().any(is_behind)
+        self.state.lock().connections.values().any(is_behind)
     }
 
     /// Open connections, those ever accepted, and messages sent.
     pub fn counts(&self) -> (usize, u64, u64) {
-        let open = self.state().connections.len();
+        let open = self.state.lock().connections.len();
         (open, self.next_id.load(Ordering::Relaxed), self.sent.load(Ordering::Relaxed))
     }
 }
@@ -197,7 +193,7 @@ mod tests {
         let (subscriber, mut queue) = hub.join(true);
         hub.subscribe(&subscriber, "a@trade");
         hub.publish("a@trade", || {
-            assert!(hub.state.try_lock().is_ok());
+            assert!(hub.state.try_lock().is_some());
             Some("{}".to_owned())
         });
         let message = queue.try_recv().expect("a message");

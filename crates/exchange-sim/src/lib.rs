@@ -5,7 +5,7 @@
 //! `examples/exchange.rs` is a program that runs one.
 //!
 //! Modules in reading order:
-//! - `lock`, `number`, `interval`, `clock`: locks, exact numbers, candle intervals, the exchange's clock
+//! - `number`, `interval`, `clock`: exact numbers, candle intervals, the exchange's clock
 //! - `settings`: what an exchange is started with
 //! - `faults`, `hub`: what can go wrong on demand, and how messages reach their subscribers
 //! - `market`: one symbol as clients see it: order book, trades, candles, tickers, and their stream messages
@@ -26,7 +26,6 @@ mod clock;
 mod faults;
 mod hub;
 mod interval;
-mod lock;
 mod market;
 mod markets;
 mod number;

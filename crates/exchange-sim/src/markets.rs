@@ -1,9 +1,10 @@
 //! All markets of the exchange, with the clock that moves them and the hub that sends their messages.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use indexmap::IndexMap;
+use parking_lot::Mutex;
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
@@ -11,7 +12,6 @@ use crate::clock::Clock;
 use crate::faults::Faults;
 use crate::hub::Hub;
 use crate::interval::{Millis, SECOND};
-use crate::lock::lock;
 use crate::market::ticker::Ticker;
 use crate::simulated::{Instrument, SharedInstrument};
 
@@ -71,7 +71,7 @@ impl Markets {
                 if index % MARKETS_PER_TURN == MARKETS_PER_TURN - 1 {
                     tokio::task::yield_now().await;
                 }
-                lock(instrument).advance(&self.hub, now);
+                instrument.lock().advance(&self.hub, now);
             }
             if now.div_euclid(SECOND) != second {
                 second = now.div_euclid(SECOND);
@@ -86,7 +86,7 @@ impl Markets {
         for (stream, shape) in ALL_TICKERS.into_iter().zip(shapes) {
             self.hub.publish(stream, || {
                 let active = self.instruments.values().filter_map(|instrument| {
-                    let market = &lock(instrument).market;
+                    let market = &instrument.lock().market;
                     let is_shown = market.is_active && market.has_ticker();
                     is_shown.then(|| shape(market.ticker(at, self.faults.skew()), self.hub.event_time(at)))
                 });

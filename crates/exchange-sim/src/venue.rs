@@ -1,16 +1,16 @@
 //! The exchange's whole state, shared by REST and streams.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use crate::account::Accounts;
 use crate::api::error::ApiError;
 use crate::clock::Clock;
-use crate::lock::lock;
 use crate::markets::Markets;
 use crate::replay::Progress;
 use crate::settings::{Limits, Settings};
@@ -81,16 +81,16 @@ impl Venue {
 
     pub fn counts(&self) -> Counts {
         let (connections, connections_accepted, messages_sent) = self.markets.hub.counts();
-        Counts { connections, connections_accepted, messages_sent, ..lock(&self.counts).clone() }
+        Counts { connections, connections_accepted, messages_sent, ..self.counts.lock().clone() }
     }
 
     pub fn count(&self, change: impl FnOnce(&mut Counts)) {
-        change(&mut lock(&self.counts));
+        change(&mut self.counts.lock());
     }
 
     /// Counts a new connection; returns false if there were too many.
     pub fn admit(&self) -> bool {
-        let mut connects = lock(&self.connects);
+        let mut connects = self.connects.lock();
         let now = Instant::now();
         connects.retain(|time| now.duration_since(*time) < FIVE_MINUTES);
         let is_admitted = connects.len() < self.limits.connects_per_five_minutes;

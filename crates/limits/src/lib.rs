@@ -3,7 +3,7 @@
 //! - [`peer`]: which address a request comes from, and whom a limit counts for;
 //! - [`rate`]: how often something may happen;
 //! - [`shared`]: what several nodes count together;
-//! - [`places`]: how many streams one caller may have open;
+//! - [`places`]: how many streams, or running chats, one caller may have at once;
 //! - [`connections`]: how many connections there may be, which are silent, and what their clients have not taken yet.
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests use the machine's clock"))]
@@ -18,14 +18,16 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tribune_core::{CallContext, Clock, Error, Principal, Result, ToolSpec, UserId};
+use serde::Deserialize;
+use tribune_config::check_range;
+use tribune_config::units::{MIB, mebibytes, secs};
+use tribune_core::{CallContext, Clock, Error, Principal, ToolSpec, UserId};
 
 pub use peer::{Proxies, SocketPeer, Subject};
-pub use places::Place;
+pub use places::{Place, Places};
 pub use rate::Rate;
 
 use connections::sending::Budget;
-use places::Places;
 use shared::SharedCounts;
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -34,18 +36,23 @@ const DAY: Duration = Duration::from_secs(24 * 3_600);
 /// Chat tokens are counted in thousands.
 const CHAT_UNIT: u64 = 1_000;
 
-/// What can be configured; 0 switches a number off.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// `[limits]`; 0 switches a number off.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct LimitSettings {
     pub connections: usize,
     pub connections_per_peer: usize,
     /// How long a new connection may take to send a complete request head.
+    #[serde(rename = "head_secs", deserialize_with = "secs")]
     pub head: Duration,
     /// How long a connection is kept without a request.
+    #[serde(rename = "idle_secs", deserialize_with = "secs")]
     pub idle: Duration,
     /// How long a response may wait for a client that does not read.
+    #[serde(rename = "stall_secs", deserialize_with = "secs")]
     pub stall: Duration,
     /// Bytes of responses that wait for clients.
+    #[serde(rename = "sending_mb", deserialize_with = "mebibytes")]
     pub sending_bytes: usize,
     /// Tool calls of one user; twice as many requests.
     pub calls_per_minute: u32,
@@ -73,7 +80,7 @@ impl Default for LimitSettings {
             head: Duration::from_secs(10),
             idle: Duration::from_secs(60),
             stall: Duration::from_secs(30),
-            sending_bytes: 256 * 1024 * 1024,
+            sending_bytes: 256 * MIB,
             calls_per_minute: 6_000,
             anonymous_calls_per_minute: 3_000,
             changes_per_hour: 1_000,
@@ -84,6 +91,15 @@ impl Default for LimitSettings {
             streams_per_caller: 64,
             trusted_proxies: Proxies::default(),
         }
+    }
+}
+
+impl LimitSettings {
+    pub fn check(&self) -> tribune_core::Result<()> {
+        check_range("limits.head_secs", self.head.as_secs(), 1, 3_600)?;
+        check_range("limits.idle_secs", self.idle.as_secs(), 1, 3_600)?;
+        check_range("limits.stall_secs", self.stall.as_secs(), 1, 3_600)?;
+        check_range("limits.sending_mb", (self.sending_bytes / MIB) as u64, 0, 1_000_000)
     }
 }
 

@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use http::HeaderMap;
 use ipnet::IpNet;
+use serde::Deserialize;
 use tribune_core::{Principal, UserId};
 
 /// The address of the connection that a request came on; in the request's extensions.
@@ -13,20 +14,27 @@ pub struct SocketPeer(pub IpAddr);
 /// Everybody whose request a proxy has forwarded without an address that can be believed: all of them count as one.
 const FORWARDED: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
 
-/// The proxies whose `X-Forwarded-For` is believed.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// The proxies whose `X-Forwarded-For` is believed: addresses and networks.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Vec<String>")]
 pub struct Proxies(Vec<IpNet>);
 
-impl Proxies {
-    /// Addresses and networks, such as `127.0.0.1` and `10.0.0.0/8`; the error is the first that is neither.
-    pub fn parse(entries: &[String]) -> Result<Self, String> {
+impl TryFrom<Vec<String>> for Proxies {
+    type Error = String;
+
+    fn try_from(entries: Vec<String>) -> Result<Self, String> {
         let parse = |entry: &String| {
             let address = || entry.parse::<IpAddr>().map(IpNet::from);
-            entry.parse::<IpNet>().or_else(|_| address()).map_err(|_| entry.clone())
+            entry
+                .parse::<IpNet>()
+                .or_else(|_| address())
+                .map_err(|_| format!("\"{entry}\" is no address or network, such as \"127.0.0.1\" or \"10.0.0.0/8\""))
         };
         entries.iter().map(parse).collect::<Result<_, _>>().map(Self)
     }
+}
 
+impl Proxies {
     pub fn trusts(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.contains(&address))
     }
@@ -98,7 +106,7 @@ mod tests {
 
     #[test]
     fn only_trusted_proxies_name_callers() {
-        let trusted = Proxies::parse(&["127.0.0.1".to_owned(), "10.0.0.0/8".to_owned()]).expect("networks");
+        let trusted = Proxies::try_from(vec!["127.0.0.1".to_owned(), "10.0.0.0/8".to_owned()]).expect("networks");
         for (socket, forwarded, caller) in [
             ("127.0.0.1", "203.0.113.7", "203.0.113.7"),
             ("127.0.0.1", "198.51.100.1, 203.0.113.7", "203.0.113.7"),
@@ -123,7 +131,8 @@ mod tests {
             assert_eq!(Proxies::default().caller(address(socket), &headers), address(untrusted));
         }
         assert_eq!(trusted.caller(address("127.0.0.1"), &HeaderMap::new()), address("127.0.0.1"));
-        assert_eq!(Proxies::parse(&["10.0.0.0/8".to_owned(), "proxy".to_owned()]), Err("proxy".to_owned()));
+        let refusal = Proxies::try_from(vec!["10.0.0.0/8".to_owned(), "proxy".to_owned()]).expect_err("no network");
+        assert!(refusal.starts_with("\"proxy\" is no address or network"), "{refusal}");
     }
 
     #[test]

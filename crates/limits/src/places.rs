@@ -1,4 +1,4 @@
-//! How many streams one caller may have open.
+//! How many streams, or running chats, one caller may have at once.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use parking_lot::Mutex;
 
 use super::Subject;
 
-/// The open streams of each caller.
+/// How many each caller has now.
 pub struct Places {
     /// 0 limits nothing.
     max: usize,
     taken: Mutex<HashMap<Subject, usize>>,
 }
 
-/// The place of one stream, until it is dropped.
+/// The place of one stream or chat, until it is dropped.
 pub struct Place(Option<(Arc<Places>, Subject)>);
 
 impl Places {
@@ -22,7 +22,7 @@ impl Places {
         Self { max, taken: Mutex::default() }
     }
 
-    /// `None` if the caller has too many. Whom no limit counts for always gets one.
+    /// `None` if the caller has too many. Without a subject there is no limit.
     pub fn take(self: &Arc<Self>, subject: Option<Subject>) -> Option<Place> {
         let Some(subject) = subject.filter(|_| self.max > 0) else {
             return Some(Place(None));

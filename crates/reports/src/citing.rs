@@ -29,12 +29,13 @@ pub(super) struct Citing {
     turn: tokio::sync::Mutex<()>,
 }
 
-struct CitedReport {
+/// A report that has a citation record.
+pub(super) struct CitedReport {
     pool: Pool,
     writer: Writer,
     /// A report that has become old gets a record of its own.
     status: IngestionStatus,
-    url: String,
+    pub(super) url: String,
     /// The answer while the status is ok: until then only the ages change.
     template: Option<Template>,
 }
@@ -77,49 +78,52 @@ impl Citing {
         Self { records, last: Mutex::default(), turn: tokio::sync::Mutex::default() }
     }
 
-    /// The report as text, cited. Its record has the same text and the whole report (about 5 KB), because the JSON has
-    /// figures that the text leaves out.
+    /// The report as text, cited.
     pub(super) async fn document(&self, pool: Pool, aged: &AgedReport) -> Result<Document> {
+        let (document, cited) = self.cite(pool, aged).await?;
+        Ok(Document { url: Some(cited.url.clone()), ..document })
+    }
+
+    /// The report as text, and its citation. The record has the same text and the whole report (about 5 KB), because the
+    /// JSON has figures that the text leaves out.
+    async fn cite(&self, pool: Pool, aged: &AgedReport) -> Result<(Document, Arc<CitedReport>)> {
         let report = aged.now();
-        let mut document = document(&report)?;
+        let document = document(&report)?;
         let fingerprint = Fingerprint::new(&document.id, &document.text);
         let record = || record(&document, Some(BTreeMap::from([(REPORT, &report)])));
         let url = self.records.cite(pool, fingerprint, record).await;
         let answer = |report| Answer { id: &document.id, title: &document.title, url: &url, report };
         let is_ok = report.ingestion.status == IngestionStatus::Ok;
-        let cited = CitedReport {
+        let cited = Arc::new(CitedReport {
             pool,
             writer: report.writer.clone(),
             status: report.ingestion.status,
             template: is_ok.then(|| Template::new(&aged.report, answer)).flatten(),
             url: url.clone(),
-        };
-        self.last.lock().insert(report.symbol.into(), Arc::new(cited));
-        document.url = Some(url);
-        Ok(document)
+        });
+        self.last.lock().insert(report.symbol.into(), cited.clone());
+        Ok((document, cited))
     }
 
-    /// The permalink of the report.
-    pub(super) async fn citation(&self, pool: Pool, aged: &AgedReport) -> Result<String> {
+    pub(super) async fn citation(&self, pool: Pool, aged: &AgedReport) -> Result<Arc<CitedReport>> {
         if let Some(cited) = self.last(pool, aged) {
-            return Ok(cited.url.clone());
+            return Ok(cited);
         }
         let _turn = self.turn.lock().await;
         match self.last(pool, aged) {
-            Some(cited) => Ok(cited.url.clone()),
-            None => Ok(self.document(pool, aged).await?.url.unwrap_or_default()),
+            Some(cited) => Ok(cited),
+            None => Ok(self.cite(pool, aged).await?.1),
         }
     }
 
     /// The whole report with its citation, as JSON.
     pub(super) async fn answer(&self, pool: Pool, aged: &AgedReport) -> Result<String> {
-        let url = self.citation(pool, aged).await?;
-        let cited = self.last(pool, aged);
-        if let Some(template) = cited.as_ref().and_then(|cited| cited.template.as_ref()) {
+        let cited = self.citation(pool, aged).await?;
+        if let Some(template) = &cited.template {
             return Ok(template.fill(aged.since_ms()));
         }
         let report = aged.now();
-        let answer = Answer { id: &report_id(&report.symbol)?, title: &title(&report), url: &url, report };
+        let answer = Answer { id: &report_id(&report.symbol)?, title: &title(&report), url: &cited.url, report };
         serde_json::to_string(&answer)
             .map_err(|error| Error::internal("the report cannot be written as JSON").caused_by(error))
     }

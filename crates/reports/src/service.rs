@@ -1,7 +1,7 @@
 //! What the source and its tools share: which symbols have reports, and reading one or saying why there is none.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 use std::time::{Duration, Instant};
 
 use jiff::civil::Date;
@@ -30,6 +30,9 @@ const WAIT_FOR_REPORT: Duration = Duration::from_secs(4);
 /// How long a caller waits for the first listing.
 const WAIT_FOR_LISTING: Duration = Duration::from_secs(1);
 const POLL: Duration = Duration::from_millis(50);
+
+/// Kept, because a lookup in the recorder for each report is slow.
+static AGE: LazyLock<metrics::Histogram> = LazyLock::new(|| metrics::histogram!("tribune_report_age_seconds"));
 
 pub struct ReportsSource {
     pub(super) reader: Reader,
@@ -157,7 +160,7 @@ impl ReportsSource {
         let deadline = tokio::time::Instant::now() + WAIT_FOR_REPORT;
         loop {
             if let Some(report) = self.reader.read(symbol).await? {
-                metrics::histogram!("tribune_report_age_seconds").record(report.age().as_secs_f64());
+                AGE.record(report.age().as_secs_f64());
                 return Ok(report);
             }
             let is_expected = self.starting().is_some_and(|exchange| exchange.is_to_be_tracked(symbol));

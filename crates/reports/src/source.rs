@@ -43,7 +43,7 @@ impl ReportsSource {
     async fn hit(&self, found: &Match, aged: &AgedReport, cx: &CallContext) -> Result<Hit> {
         let report = aged.now();
         let url = match cx.cites {
-            true => Some(self.citing.citation(Pool::new(cx), aged).await?),
+            true => Some(self.citing.citation(Pool::new(cx), aged).await?.url.clone()),
             false => None,
         };
         let metadata = json!({

@@ -44,7 +44,7 @@ pub struct Audit {
     writer: Mutex<Option<JoinHandle<()>>>,
 }
 
-/// An entry, and the answer whose ids it still lacks, with the field that names what the call was about.
+/// An entry, and the answer whose ids are still to be added, with the name of the field that is an id in it.
 struct Waiting {
     entry: AuditEntry,
     answer: Option<(String, &'static str)>,
@@ -134,7 +134,7 @@ impl Audit {
     }
 }
 
-/// How a caller is called in the audit log.
+/// The name of a caller in the audit log.
 pub(crate) fn name(principal: &Principal) -> String {
     principal.user().map_or_else(|| "anonymous".to_owned(), |user| user.to_string())
 }

@@ -49,7 +49,7 @@ pub use metrics::METRICS;
 pub use router::{paths, router};
 pub use serve::serve;
 pub use service::{Chat, Profile, ProfileSpec, Service};
-pub use settings::Settings;
+pub use settings::{Config, Settings};
 
 /// Whether the fixtures of the MCP conformance suite are compiled in.
 pub const HAS_CONFORMANCE: bool = cfg!(feature = "conformance");

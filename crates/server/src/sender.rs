@@ -27,7 +27,7 @@ pub(crate) fn refuse_foreign(headers: &HeaderMap, public_url: &str) -> Result<()
     if is_foreign(headers, public_url) { Err(foreign()) } else { Ok(()) }
 }
 
-/// The same, and what does not say which page sent it.
+/// Refuses also requests that do not say which page sent them.
 pub(crate) fn require_own_page(headers: &HeaderMap, public_url: &str) -> Result<(), Refusal> {
     if is_own_page(headers, public_url) { Ok(()) } else { Err(foreign()) }
 }

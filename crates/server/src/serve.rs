@@ -162,7 +162,7 @@ impl Listening {
     fn refuse(&self, is_rpc: bool, sending: Arc<Sending>) -> Response<Sent> {
         metrics::counter!("tribune_limited_total", "limit" => "sending").increment(1);
         let message = "Too many responses wait to be read. Read them, then try again.";
-        let refusal = response::limited(is_rpc, StatusCode::SERVICE_UNAVAILABLE, message, 1);
+        let refusal = response::retry_later(is_rpc, StatusCode::SERVICE_UNAVAILABLE, message, 1);
         Sent::short(refusal, sending)
     }
 }
@@ -237,7 +237,7 @@ async fn drain(service: Arc<Service>) {
         // A call ends before its response is sent; a client that does not read must not delay the stop.
         drop(tokio::time::timeout(RESPONSES_SENT_WITHIN, service.answers.wait()).await);
     };
-    if tokio::time::timeout(service.settings.drain, answered).await.is_err() {
+    if tokio::time::timeout(service.settings.config.drain, answered).await.is_err() {
         tracing::warn!(calls = service.calls.len(), "stopping with running calls");
     }
     service.closing.cancel();

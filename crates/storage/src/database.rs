@@ -2,10 +2,11 @@
 
 #![allow(clippy::disallowed_methods, reason = "connections live in real time")]
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use parking_lot::Mutex;
 use tokio::sync::OnceCell;
 use tribune_core::{Error, Result};
 
@@ -91,7 +92,7 @@ impl Database {
     }
 
     fn failure_since(&self, asked: Instant) -> Option<Error> {
-        let last = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = self.last_failure.lock();
         let (failed, failure) = last.as_ref()?;
         (*failed >= asked).then(|| error::copy(failure))
     }
@@ -99,7 +100,7 @@ impl Database {
     fn remember(&self, failure: &Error) {
         let cause = error::cause(failure);
         tracing::warn!(cause, "the database could not be opened: {failure}");
-        let mut last = self.last_failure.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = self.last_failure.lock();
         *last = Some((Instant::now(), error::copy(failure)));
     }
 }

@@ -90,7 +90,7 @@ impl Grants {
         row.map(|row| Ok((grant(&row)?, secret(&row, sha256)?))).transpose()
     }
 
-    /// Whether the exchange was made: not if the secret is unknown, was used too long ago or too often, or its grant was
+    /// Returns false, and changes nothing, if the secret is unknown, was used too long ago or too often, or its grant was
     /// revoked.
     pub async fn exchange(&self, exchange: Exchange) -> Result<bool> {
         self.database.write(exchange).await

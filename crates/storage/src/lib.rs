@@ -128,8 +128,7 @@ impl Store {
     }
 
     pub fn tasks(&self) -> Tasks {
-        let database = Arc::clone(&self.database);
-        Tasks { database, most: 0 }
+        Tasks { database: self.database.clone(), most: 0 }
     }
 
     pub fn conversations(&self) -> Arc<dyn ConversationStore> {
@@ -138,33 +137,27 @@ impl Store {
 
     /// With at most so many conversations for each owner; 0 limits nothing.
     pub fn conversations_at_most(&self, most: u32) -> Arc<dyn ConversationStore> {
-        let database = Arc::clone(&self.database);
-        Arc::new(Conversations { database, most })
+        Arc::new(Conversations { database: self.database.clone(), most })
     }
 
     pub fn tokens(&self) -> Tokens {
-        let database = Arc::clone(&self.database);
-        Tokens { database }
+        Tokens { database: self.database.clone() }
     }
 
     pub fn users(&self) -> Users {
-        let database = Arc::clone(&self.database);
-        Users { database }
+        Users { database: self.database.clone() }
     }
 
     pub fn browser_sessions(&self) -> BrowserSessions {
-        let database = Arc::clone(&self.database);
-        BrowserSessions { database }
+        BrowserSessions { database: self.database.clone() }
     }
 
     pub fn grants(&self) -> Grants {
-        let database = Arc::clone(&self.database);
-        Grants { database }
+        Grants { database: self.database.clone() }
     }
 
     pub fn audit(&self) -> Audit {
-        let database = Arc::clone(&self.database);
-        Audit { database }
+        Audit { database: self.database.clone() }
     }
 
     /// Returns when running changes are done and the connections closed. Later uses fail.

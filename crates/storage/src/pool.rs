@@ -6,9 +6,9 @@
 
 #![allow(clippy::disallowed_methods, reason = "connections live in real time")]
 
-use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 use tribune_core::Result;
@@ -50,25 +50,21 @@ impl<C> ConnectionPool<C> {
 
     /// Removes all idle connections: after one was lost, the others are likely to be dead too.
     pub(crate) fn drain(&self) -> Vec<C> {
-        self.idle().drain(..).map(|(connection, _)| connection).collect()
-    }
-
-    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<(C, Instant)>> {
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        self.idle.lock().drain(..).map(|(connection, _)| connection).collect()
     }
 }
 
 impl<C> Permit<'_, C> {
     /// The most recently used idle connection, and how long it has been idle.
     pub(crate) fn idle_connection(&self) -> Option<(C, Duration)> {
-        let (connection, since) = self.pool.idle().pop()?;
+        let (connection, since) = self.pool.idle.lock().pop()?;
         Some((connection, since.elapsed()))
     }
 
     /// Only for a connection without a running statement.
     pub(crate) fn release(&self, connection: C) {
         if !self.pool.limit.is_closed() {
-            self.pool.idle().push((connection, Instant::now()));
+            self.pool.idle.lock().push((connection, Instant::now()));
         }
     }
 }

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn folding_a_part_folds_as_in_the_whole() {
+    fn part_of_a_word_folds_like_the_whole() {
         assert_eq!(fold("ÄRGER"), "ärger");
         assert_eq!(fold("ΟΔΟΣ"), fold("οδος"));
         assert!(fold("ΟΔΟΣΗΜΟ").contains(&fold("οδος")));
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_is_a_line_whatever_is_in_it() {
+    fn tag_key_escapes_line_breaks() {
         let key = tags_key(&["Work".to_owned(), "a\nb".to_owned(), r"c\nd".to_owned()]);
         assert_eq!(key, "\nwork\na\\nb\nc\\\\nd\n");
         assert_eq!(tag_pattern("WORK"), "%\nwork\n%");

@@ -6,10 +6,11 @@
 
 use std::fmt;
 use std::io::Write;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::field::RecordFields;
 use tracing_subscriber::fmt::format::{DefaultFields, Writer};
@@ -55,7 +56,7 @@ pub fn start(common: &Common) -> anyhow::Result<LogGuard> {
     }
     let writer = gathered.clone();
     let thread = std::thread::Builder::new().name("log".to_owned()).spawn(move || {
-        while !writer.lock().closed {
+        while !writer.0.lock().closed {
             std::thread::park_timeout(WRITE_EVERY);
             writer.write_out();
         }
@@ -111,12 +112,8 @@ struct Lines {
 }
 
 impl Gathered {
-    fn lock(&self) -> MutexGuard<'_, Lines> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn write_out(&self) {
-        let mut lines = self.lock();
+        let mut lines = self.0.lock();
         let bytes = std::mem::take(&mut lines.bytes);
         let dropped = std::mem::take(&mut lines.dropped);
         drop(lines);
@@ -131,7 +128,7 @@ impl Gathered {
 
 impl Write for Gathered {
     fn write(&mut self, line: &[u8]) -> std::io::Result<usize> {
-        let mut lines = self.lock();
+        let mut lines = self.0.lock();
         if lines.bytes.len() + line.len() > MAX_GATHERED_BYTES {
             lines.dropped += 1;
         } else {
@@ -161,7 +158,7 @@ pub struct LogGuard {
 
 impl Drop for LogGuard {
     fn drop(&mut self) {
-        self.gathered.lock().closed = true;
+        self.gathered.0.lock().closed = true;
         let Some(thread) = self.thread.take() else { return };
         thread.thread().unpark();
         // If standard error is not read, the thread may never finish; the process must still stop.

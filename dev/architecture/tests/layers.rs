@@ -12,7 +12,7 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("core", &["clock", "page"]),
     ("config", &["core"]),
     ("registry", &["core"]),
-    ("limits", &["core"]),
+    ("limits", &["config", "core"]),
     ("storage", &["config", "core"]),
     ("embed", &[]),
     ("binance", &["clock"]),

@@ -356,7 +356,7 @@ async fn vanished_object_is_an_error() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_done_is_not_asked() {
+async fn impossible_call_asks_no_confirmation() {
     let unknown = delete("018f6b1e-7c1d-7aaa-8bbb-00000000dead");
     let chat =
         Chat::new([calls(&[("delete_task", &unknown), ("delete_task", "{}")]), says("There is no such task.")]).await;

@@ -105,7 +105,7 @@ async fn a_new_conversation_can_be_asked_for() {
 }
 
 #[tokio::test]
-async fn anothers_conversation_is_one_that_does_not_exist() {
+async fn conversation_of_another_user_is_not_found() {
     let chat = Chat::new([says("Hi")]).await;
     let anns = chat.ask("one").await.unwrap().conversation_id;
     let bob = UserId::new("bob").unwrap();

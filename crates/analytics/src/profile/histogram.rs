@@ -65,8 +65,7 @@ impl Histogram {
         width: RowWidth,
     ) -> Result<Self, Unavailable> {
         let trades = || trades.clone().into_iter().filter(|trade| window.contains(trade.time));
-        let prices = || trades().map(|trade| trade.price);
-        let range = range(prices(), prices())?;
+        let range = range(trades().map(|trade| (trade.price, trade.price)))?;
         let mut made = Self::empty(range, window, width, ProfileBasis::Trades)?;
         for trade in trades() {
             made.add_trade(trade).ok_or(Unavailable::TooLarge)?;
@@ -81,7 +80,7 @@ impl Histogram {
             return Err(Unavailable::BadCandle);
         }
         let traded = || candles().filter(|candle| !candle.volume.is_zero());
-        let range = range(traded().map(|candle| candle.low), traded().map(|candle| candle.high))?;
+        let range = range(traded().map(|candle| (candle.low, candle.high)))?;
         let mut made = Self::empty(range, window, width, ProfileBasis::Candles)?;
         for candle in traded() {
             made.add_candle(candle).ok_or(Unavailable::TooLarge)?;
@@ -124,6 +123,8 @@ impl Histogram {
 
     /// Ends the count: there is data of so much of the window.
     fn or_empty(mut self, covered_ms: Millis) -> Result<Self, Unavailable> {
+        let total = self.rows.iter().try_fold(Quantity::ZERO, |sum, row| sum.checked_add(*row));
+        self.total = total.ok_or(Unavailable::TooLarge)?;
         if self.total.is_zero() {
             return Err(Unavailable::NoTrades);
         }
@@ -136,6 +137,8 @@ impl Histogram {
         Ok(self)
     }
 
+    /// Inlined, because it is called for each trade from other crates.
+    #[inline]
     fn add_trade(&mut self, trade: &Trade) -> Option<()> {
         self.add(trade.price.units(), trade.quantity)?;
         self.quote = self.quote.checked_add(trade.price.times(trade.quantity)?)?;
@@ -143,11 +146,11 @@ impl Histogram {
         Some(())
     }
 
+    #[inline]
     fn add(&mut self, price: i64, quantity: Quantity) -> Option<()> {
         let at = usize::try_from(price / self.width - self.first).ok()?;
         let row = self.rows.get_mut(at)?;
         *row = row.checked_add(quantity)?;
-        self.total = self.total.checked_add(quantity)?;
         Some(())
     }
 
@@ -177,14 +180,12 @@ impl Histogram {
 }
 
 /// From the lowest low to the highest high.
-fn range(lows: impl Iterator<Item = Price>, highs: impl Iterator<Item = Price>) -> Result<(i64, i64), Unavailable> {
-    let (Some(low), Some(high)) = (lows.min(), highs.max()) else {
-        return Err(Unavailable::NoTrades);
-    };
-    if low.units() < 0 {
-        return Err(Unavailable::BadPrice);
+fn range(prices: impl Iterator<Item = (Price, Price)>) -> Result<(i64, i64), Unavailable> {
+    let widest = |a: (Price, Price), b: (Price, Price)| (a.0.min(b.0), a.1.max(b.1));
+    match prices.reduce(widest).ok_or(Unavailable::NoTrades)? {
+        (low, high) if low.units() >= 0 => Ok((low.units(), high.units())),
+        _ => Err(Unavailable::BadPrice),
     }
-    Ok((low.units(), high.units()))
 }
 
 pub(super) fn nice_width(low: i64, high: i64, tick: i64) -> i64 {

@@ -10,7 +10,8 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-pub use quote::{Quotable, Words, stems};
+pub use quote::{Quotable, Stem, Words, stems};
+pub(crate) use quote::{distinct_stems, stem_of};
 pub use split::split;
 
 use crate::format::{Markup, Record, sections};

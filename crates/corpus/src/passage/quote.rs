@@ -8,6 +8,19 @@ use crate::hash;
 pub trait Words {
     /// Calls back with each word in its compared form and its range in the text.
     fn each(&mut self, text: &str, word: &mut dyn FnMut(&str, Range<usize>));
+
+    /// The same with the stem of each word, which an engine may know without making the word's compared form.
+    fn each_stem(&mut self, text: &str, stem: &mut dyn FnMut(Stem, Range<usize>)) {
+        self.each(text, &mut |word, span| stem(stem_of(word), span));
+    }
+}
+
+/// The hash of a word in its compared form. A collision only shows a wrong word in a quote.
+pub type Stem = u32;
+
+pub(crate) fn stem_of(word: &str) -> Stem {
+    let hash = hash::stable(word);
+    (hash ^ (hash >> 32)) as Stem
 }
 
 /// The maximum bytes of a quote.
@@ -38,8 +51,8 @@ impl Quotable {
         let mut stems = Vec::with_capacity(line.len() / 6);
         let mut spans = Vec::with_capacity(line.len() / 6);
         let offset = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
-        words.each(&line, &mut |word, span| {
-            stems.push(stem(word));
+        words.each_stem(&line, &mut |stem, span| {
+            stems.push(stem);
             spans.push((offset(span.start), offset(span.end)));
         });
         Self { sentences: sentence_starts(&line), line, stems, spans }
@@ -49,14 +62,14 @@ impl Quotable {
         self.line.len() + self.stems.len() * 12
     }
 
-    /// The sentences with the most distinct query words. Only a sentence longer than a quote is truncated, with an
-    /// ellipsis.
-    pub fn quote(&self, wanted: &[u32]) -> String {
+    /// The sentences with the most distinct query words, which are at `places`. Only a sentence longer than a quote is
+    /// truncated, with an ellipsis.
+    pub fn quote(&self, places: &[usize]) -> String {
         let line = self.line.as_str();
         if line.len() <= MAX_BYTES {
             return line.to_owned();
         }
-        let match_at = self.best_first_match(&self.matches(wanted));
+        let match_at = self.best_first_match(places);
         match self.whole_sentences(match_at.map_or(0, |word| self.spans[word].0 as usize)) {
             Some(range) => line[range].trim().to_owned(),
             None => self.cut_sentence(match_at),
@@ -121,26 +134,27 @@ impl Quotable {
         format!("{before}{}{after}", line[start..end].trim())
     }
 
-    /// The share of wanted words that occur here or in `title`.
-    pub fn coverage(&self, title: &[u32], wanted: &[u32]) -> f32 {
+    /// The share of wanted words that occur at `places` or in `title`.
+    pub fn coverage(&self, places: &[usize], title: &[u32], wanted: &[u32]) -> f32 {
         if wanted.is_empty() {
             return 0.0;
         }
-        let found = wanted.iter().filter(|stem| holds(&self.stems, **stem) || title.contains(stem)).count();
+        let is_here = |stem: &u32| places.iter().any(|place| self.stems[*place] == *stem);
+        let found = wanted.iter().filter(|stem| is_here(stem) || title.contains(stem)).count();
         found as f32 / wanted.len() as f32
     }
 
-    /// The positions of wanted words. Most words are not wanted, so blocks are compared at once and skipped.
-    fn matches(&self, wanted: &[u32]) -> Vec<usize> {
+    /// Where wanted words are. Most words are not wanted, so blocks are compared at once and skipped.
+    pub fn places(&self, wanted: &[u32]) -> Vec<usize> {
         const RUN: usize = 32;
-        let mut matches = Vec::new();
+        let mut places = Vec::new();
         for (number, run) in self.stems.chunks(RUN).enumerate() {
             if wanted.iter().any(|word| holds(run, *word)) {
                 let wanted_here = run.iter().enumerate().filter(|(_, stem)| wanted.contains(stem));
-                matches.extend(wanted_here.map(|(at, _)| number * RUN + at));
+                places.extend(wanted_here.map(|(at, _)| number * RUN + at));
             }
         }
-        matches
+        places
     }
 
     /// The match that begins the window with the most distinct words.
@@ -171,16 +185,19 @@ fn holds(stems: &[u32], word: u32) -> bool {
     stems.iter().fold(false, |found, stem| found | (*stem == word))
 }
 
-/// The hash of a stem. A collision only shows a wrong word in a quote.
-fn stem(word: &str) -> u32 {
-    let hash = hash::stable(word);
-    (hash ^ (hash >> 32)) as u32
-}
-
 /// The distinct stems of a text.
 pub fn stems(text: &str, words: &mut dyn Words) -> Vec<u32> {
     let mut stems = Vec::new();
-    words.each(text, &mut |word, _| stems.push(stem(word)));
+    words.each_stem(text, &mut |stem, _| stems.push(stem));
+    distinct(stems)
+}
+
+/// The same of words in their compared form.
+pub(crate) fn distinct_stems<'a>(words: impl Iterator<Item = &'a str>) -> Vec<u32> {
+    distinct(words.map(stem_of).collect())
+}
+
+fn distinct(mut stems: Vec<u32>) -> Vec<u32> {
     stems.sort_unstable();
     stems.dedup();
     stems
@@ -241,7 +258,7 @@ mod tests {
 
     fn snippet(text: &str, query: &str) -> String {
         let quotable = Quotable::new(text, &mut Singular);
-        quotable.quote(&stems(query, &mut Singular))
+        quotable.quote(&quotable.places(&stems(query, &mut Singular)))
     }
 
     #[test]

@@ -9,6 +9,8 @@ use std::ops::Bound;
 
 use jiff::civil::{Date, date};
 
+use crate::passage::Words;
+
 /// Conditions beside a query, all of which must hold. They are part of both legs, so that a filtered search returns as
 /// many results as match.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -45,6 +47,8 @@ pub enum Want {
         /// `None` for the document's text.
         field: Option<String>,
         text: String,
+        /// As the engine compares them. A stop word that only ranks has none, unless there are only stop words.
+        words: Vec<String>,
         /// The words must occur in this order, next to each other.
         phrase: bool,
     },
@@ -72,12 +76,6 @@ impl Clause {
     }
 }
 
-/// The clauses to rank by: without stop words, unless there are only stop words.
-pub fn significant(clauses: &[Clause]) -> impl Iterator<Item = &Clause> {
-    let all_stop = clauses.iter().all(Clause::is_stop_word);
-    clauses.iter().filter(move |clause| all_stop || clause.demand != Demand::Should || !clause.is_stop_word())
-}
-
 /// The text to embed: the words without field names and exclusions.
 pub fn meaning(clauses: &[Clause]) -> String {
     let words = clauses.iter().filter_map(|clause| match &clause.want {
@@ -90,8 +88,8 @@ pub fn meaning(clauses: &[Clause]) -> String {
 /// Clauses beyond this number are ignored.
 const MAX_CLAUSES: usize = 400;
 
-/// Splits a query into clauses. `field` returns the corpus's spelling of a field name.
-pub fn parse(query: &str, field: impl Fn(&str) -> Option<String>) -> Vec<Clause> {
+/// Splits a query into clauses, and these into words. `field` returns the corpus's spelling of a field name.
+pub fn parse(query: &str, field: impl Fn(&str) -> Option<String>, words: &mut dyn Words) -> Vec<Clause> {
     let mut clauses = Vec::new();
     let mut rest = query.trim_start();
     while !rest.is_empty() && clauses.len() < MAX_CLAUSES {
@@ -103,6 +101,15 @@ pub fn parse(query: &str, field: impl Fn(&str) -> Option<String>) -> Vec<Clause>
     if clauses.iter().all(|clause| clause.demand == Demand::MustNot) {
         for clause in &mut clauses {
             clause.demand = Demand::Should;
+        }
+    }
+    let all_stop = clauses.iter().all(Clause::is_stop_word);
+    for clause in &mut clauses {
+        let is_ranked = all_stop || clause.demand != Demand::Should || !clause.is_stop_word();
+        if let Want::Words { text, words: found, .. } = &mut clause.want
+            && is_ranked
+        {
+            words.each(text, &mut |word, _| found.push(word.to_owned()));
         }
     }
     clauses
@@ -141,7 +148,7 @@ fn next_clause<'a>(rest: &'a str, field: &impl Fn(&str) -> Option<String>) -> (O
 
 fn words(demand: Demand, field: Option<String>, text: &str, phrase: bool) -> Option<Clause> {
     text.contains(char::is_alphanumeric)
-        .then(|| Clause { demand, want: Want::Words { field, text: text.to_owned(), phrase } })
+        .then(|| Clause { demand, want: Want::Words { field, text: text.to_owned(), words: Vec::new(), phrase } })
 }
 
 fn within_days(name: &str, value: &str) -> Option<Condition> {
@@ -255,6 +262,7 @@ fn is_stop_word(word: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::embedded::EnglishWords;
     use proptest::prelude::*;
 
     fn known(name: &str) -> Option<String> {
@@ -262,17 +270,17 @@ mod tests {
     }
 
     fn shape(query: &str) -> Vec<(Demand, Option<String>, String, bool)> {
-        parse(query, known)
+        parse(query, known, &mut EnglishWords::default())
             .into_iter()
             .map(|clause| match clause.want {
-                Want::Words { field, text, phrase } => (clause.demand, field, text, phrase),
+                Want::Words { field, text, phrase, .. } => (clause.demand, field, text, phrase),
                 Want::Within(condition) => (clause.demand, None, format!("{condition:?}"), false),
             })
             .collect()
     }
 
     fn condition(query: &str) -> Option<Condition> {
-        match parse(query, known).pop()?.want {
+        match parse(query, known, &mut EnglishWords::default()).pop()?.want {
             Want::Within(condition) => Some(condition),
             Want::Words { .. } => None,
         }
@@ -331,6 +339,20 @@ mod tests {
     }
 
     #[test]
+    fn stop_words_rank_only_alone() {
+        let words = |query: &str| -> Vec<String> {
+            let clauses = parse(query, known, &mut EnglishWords::default());
+            let words = clauses.into_iter().filter_map(|clause| match clause.want {
+                Want::Words { words, .. } => Some(words),
+                Want::Within(_) => None,
+            });
+            words.flatten().collect()
+        };
+        assert_eq!(words("What did the Walruses say? title:the"), ["walrus", "say", "the"]);
+        assert_eq!(words("who are they"), ["who", "are", "they"]);
+    }
+
+    #[test]
     fn stop_words_are_sorted() {
         assert!(is_stop_word("the") && is_stop_word("a") && is_stop_word("you"));
         assert!(!is_stop_word("housing"));
@@ -342,7 +364,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_input_fails(query in "[-\":a-z“” \\PC]{0,200}") {
-            let clauses = parse(&query, known);
+            let clauses = parse(&query, known, &mut EnglishWords::default());
             prop_assert!(clauses.len() <= MAX_CLAUSES);
         }
     }

@@ -11,7 +11,7 @@ use tribune_embed::{Embedder, Role};
 use self::fusion::DEPTH;
 use crate::engine::{Candidate, Leg, Ranking, Result};
 use crate::hash;
-use crate::passage::{Quotable, stems};
+use crate::passage::{Quotable, distinct_stems};
 use crate::query::{self, Clause, Demand, Filter, Want};
 use crate::snapshot::Snapshot;
 
@@ -55,9 +55,9 @@ impl Snapshot {
 
     /// A search with conditions and a choice of legs.
     pub fn find(&self, ask: &SearchRequest<'_>) -> Result<Vec<Hit>> {
-        let clauses = query::parse(ask.text, |name| self.field_name(name));
         let mut words = self.version.words();
-        let wanted = stems(&searched_words(&clauses), &mut *words);
+        let clauses = query::parse(ask.text, |name| self.field_name(name), &mut *words);
+        let wanted = distinct_stems(searched_words(&clauses));
         let is_condition = |clause: &Clause| clause.demand == Demand::Must && matches!(clause.want, Want::Within(_));
         if wanted.is_empty() && ask.filter.is_empty() && !clauses.iter().any(is_condition) {
             return Ok(Vec::new());
@@ -69,8 +69,9 @@ impl Snapshot {
         for candidate in ranked {
             let passage = self.passage(candidate.passage, &mut *words)?;
             let cosine = cosines.as_ref().map(|cosines| cosines.get(&candidate.document).copied().unwrap_or(0.0));
-            let words = passage.text.coverage(&passage.title_stems, &wanted);
-            let snippet = quote(&passage.text, &wanted, sense.as_ref());
+            let places = passage.text.places(&wanted);
+            let words = passage.text.coverage(&places, &passage.title_stems, &wanted);
+            let snippet = quote(&passage.text, &places, &wanted, sense.as_ref());
             hits.push(passage.hit(snippet, candidate.score, coverage(words, cosine)));
         }
         Ok(hits)
@@ -171,13 +172,13 @@ impl Snapshot {
     }
 }
 
-/// The stems of the query that a quote may show.
-fn searched_words(clauses: &[Clause]) -> String {
-    let words = query::significant(clauses).filter_map(|clause| match &clause.want {
-        Want::Words { text, .. } if clause.demand != Demand::MustNot => Some(text.as_str()),
+/// The words of the query that a quote may show.
+fn searched_words(clauses: &[Clause]) -> impl Iterator<Item = &str> {
+    let words = clauses.iter().filter_map(|clause| match &clause.want {
+        Want::Words { words, .. } if clause.demand != Demand::MustNot => Some(words),
         _ => None,
     });
-    words.collect::<Vec<_>>().join(" ")
+    words.flatten().map(String::as_str)
 }
 
 /// A query embedded by the static table: too weak for ranking, but good enough to choose a sentence, and fast enough
@@ -204,16 +205,15 @@ impl Sense {
 }
 
 /// The sentences with the query's words, or the nearest ones if the passage was found by its vector.
-fn quote(passage: &Quotable, stems: &[u32], sense: Option<&Sense>) -> String {
-    let by_words = passage.coverage(&[], stems) >= 0.5;
-    if !by_words
+fn quote(passage: &Quotable, places: &[usize], wanted: &[u32], sense: Option<&Sense>) -> String {
+    if let Some(sense) = sense
         && passage.is_cut()
-        && let Some(sense) = sense
+        && passage.coverage(places, &[], wanted) < 0.5
         && let Some(sentence) = sense.nearest(&passage.sentences().collect::<Vec<_>>())
     {
         return passage.quote_sentence(sentence);
     }
-    passage.quote(stems)
+    passage.quote(places)
 }
 
 /// How much of the query a passage covers, by words and vector. Results of several sources are merged by it.
@@ -247,9 +247,9 @@ mod tests {
         let meant = "A dog chased the cat across the garden.";
         let passage = Quotable::new(&format!("{filler}{meant} {filler}"), &mut EnglishWords::default());
         let sense = Sense::new("puppy running after a kitten");
-        let quoted = quote(&passage, &[1, 2, 3], sense.as_ref());
+        let quoted = quote(&passage, &[], &[1, 2, 3], sense.as_ref());
         assert!(quoted.contains(meant) && quoted.len() <= 500, "{quoted}");
         // Without the table, or if the words occur, the quote is chosen by words.
-        assert!(!quote(&passage, &[1, 2, 3], None).contains(meant));
+        assert!(!quote(&passage, &[], &[1, 2, 3], None).contains(meant));
     }
 }

@@ -93,7 +93,7 @@ fn published(fixture: &dyn Fixture) -> Arc<dyn Version> {
 }
 
 fn clauses(text: &str) -> Vec<Clause> {
-    parse(text, |_| None)
+    parse(text, |_| None, &mut EnglishWords::default())
 }
 
 fn rank(version: &dyn Version, text: &str, filter: Filter, leg: Leg<'_>) -> Vec<String> {

@@ -6,15 +6,14 @@ mod orders;
 mod signature;
 
 use std::collections::HashMap;
-use std::sync::Mutex;
 
 use axum::http::Method;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 
 use crate::api::Request;
 use crate::api::error::ApiError;
 use crate::api::params::Params;
-use crate::lock::lock;
 use crate::markets::Markets;
 use crate::number;
 use crate::settings::ApiKey;
@@ -55,7 +54,7 @@ impl Accounts {
             .key
             .filter(|key| !key.is_empty())
             .ok_or_else(|| ApiError::unauthorized(-2014, "API-key format invalid."))?;
-        let mut accounts = lock(&self.0);
+        let mut accounts = self.0.lock();
         let account = accounts
             .get_mut(key)
             .ok_or_else(|| ApiError::unauthorized(-2015, "Invalid API-key, IP, or permissions for action."))?;

@@ -7,7 +7,6 @@ use super::order_request::{self, OrderRequest, TimeInForce};
 use crate::api::error::ApiError;
 use crate::api::params::Params;
 use crate::interval::Millis;
-use crate::lock::lock;
 use crate::market::levels::{Levels, Side};
 use crate::market::tape::Trade;
 use crate::markets::Markets;
@@ -64,12 +63,12 @@ fn walk(levels: &Levels, side: Side, mut quantity: Quantity, mut money: i128) ->
 }
 
 pub fn test(markets: &Markets, params: &Params) -> Answer {
-    let instrument = lock(find_instrument(markets, params)?);
+    let instrument = find_instrument(markets, params)?.lock();
     check(&instrument, params).map(|_| json!({}))
 }
 
 pub fn place(markets: &Markets, ledger: &mut Ledger, params: &Params) -> Answer {
-    let mut instrument = lock(find_instrument(markets, params)?);
+    let mut instrument = find_instrument(markets, params)?.lock();
     let now = markets.now();
     // The market moves up to now first, so that trades stay in the order of their times.
     instrument.advance(&markets.hub, now);
@@ -146,7 +145,7 @@ pub fn find(ledger: &Ledger, params: &Params) -> Answer {
 
 pub fn cancel(markets: &Markets, ledger: &mut Ledger, params: &Params) -> Answer {
     let unknown_order = || ApiError::bad(-2011, "Unknown order sent.");
-    let mut instrument = lock(find_instrument(markets, params)?);
+    let mut instrument = find_instrument(markets, params)?.lock();
     let own_name = order_request::client_id(params)?;
     let order = find_order(ledger, params)?.filter(|order| order.is_open());
     let Order { id, symbol, client_id, .. } = order.cloned().ok_or_else(unknown_order)?;
@@ -176,7 +175,7 @@ pub fn settle(markets: &Markets, ledger: &mut Ledger) {
     let open: Vec<(String, OrderId)> = ledger.open_orders().map(|order| (order.symbol.clone(), order.id)).collect();
     for (symbol, id) in open {
         let engine =
-            markets.lookup(&symbol).and_then(|instrument| Some(lock(instrument).engine.as_mut()?.take_trades(id)));
+            markets.lookup(&symbol).and_then(|instrument| Some(instrument.lock().engine.as_mut()?.take_trades(id)));
         for trade in engine.into_iter().flatten() {
             ledger.settle(&symbol, id, trade, true);
         }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::tape::Aggregate;
+use super::tape::Trade;
 use crate::interval::Millis;
 use crate::number::{self, Money, Price, Quantity};
 
@@ -27,17 +27,17 @@ impl Candle {
         Self { open_time, open: price, high: price, low: price, close: price, ..Self::default() }
     }
 
-    pub fn of(open_time: Millis, fills: &Aggregate) -> Self {
-        let (bought, bought_money) = if fills.buyer_is_maker { (0, 0) } else { (fills.quantity, fills.money()) };
+    pub fn of(open_time: Millis, trade: &Trade) -> Self {
+        let (bought, bought_money) = if trade.buyer_is_maker { (0, 0) } else { (trade.quantity, trade.money()) };
         Self {
-            volume: fills.quantity,
-            quote_volume: fills.money(),
-            trades: fills.trade_count(),
+            volume: trade.quantity,
+            quote_volume: trade.money(),
+            trades: 1,
             buy_volume: bought,
             buy_quote_volume: bought_money,
-            first_trade: fills.first_trade,
-            last_trade: fills.last_trade,
-            ..Self::flat(open_time, fills.price)
+            first_trade: trade.id,
+            last_trade: trade.id,
+            ..Self::flat(open_time, trade.price)
         }
     }
 

@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 pub use super::candle::Candle;
-use super::tape::Aggregate;
+use super::tape::Trade;
 use crate::interval::{Interval, MINUTE, Millis, SECOND};
 use crate::number::Price;
 
@@ -35,11 +35,11 @@ impl Series {
         Self { length, capacity, candles: VecDeque::new() }
     }
 
-    /// Adds trades at one price. Late ones go where they belong.
-    fn record(&mut self, fills: &Aggregate) {
-        let open = fills.time - fills.time.rem_euclid(self.length);
+    /// Adds a trade. A late one goes where it belongs.
+    fn record(&mut self, trade: &Trade) {
+        let open = trade.time - trade.time.rem_euclid(self.length);
         let at = self.candles.partition_point(|candle| candle.open_time < open);
-        let traded = Candle::of(open, fills);
+        let traded = Candle::of(open, trade);
         if let Some(candle) = self.candles.get_mut(at).filter(|candle| candle.open_time == open) {
             candle.add(&traded);
             return;
@@ -82,9 +82,9 @@ impl Candles {
         Self { seconds: Series::new(SECOND, MAX_SECONDS), minutes, known_since }
     }
 
-    pub fn record(&mut self, fills: &Aggregate) {
-        self.seconds.record(fills);
-        self.minutes.record(fills);
+    pub fn record(&mut self, trade: &Trade) {
+        self.seconds.record(trade);
+        self.minutes.record(trade);
     }
 
     const fn series(&self, interval: Interval) -> &Series {

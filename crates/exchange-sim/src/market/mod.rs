@@ -9,13 +9,13 @@ pub mod symbol;
 pub mod tape;
 pub mod ticker;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::HashSet;
 
 use candles::Candles;
 use levels::{Level, Levels, Side};
 use serde::Deserialize;
 use symbol::Symbol;
-use tape::{Aggregate, Tape, Trade};
+use tape::{Tape, Trade};
 
 use crate::hub::Hub;
 use crate::interval::{MINUTE, Millis, SECOND};
@@ -26,9 +26,7 @@ const ORIGIN_LEVELS: usize = 100;
 const AVERAGE_WINDOW: Millis = 300 * SECOND;
 
 /// Why a recorded book cannot be shown.
-const BOOK_GAP: &str = "depth updates are missing in the recording; the next recorded snapshot repairs the book";
 const BEYOND_SNAPSHOT: &str = "the last recorded snapshot does not reach this far; the next one repairs the book";
-pub const ONLY_AGGREGATES: &str = "the recording has only aggregates of this symbol's trades; ask for aggTrades";
 pub const NO_TRADES: &str = "the recording has no trades of this symbol so far";
 
 /// Levels that changed with the update ids `first_id..=last_id`. Named as in stream messages.
@@ -89,10 +87,6 @@ pub struct Market {
     /// The symbol as it begins the names of its streams.
     stream_name: String,
     pub levels: Levels,
-    /// Updates behind a gap of the recorded book, which wait for a snapshot.
-    pub waiting: VecDeque<Diff>,
-    /// Why single trades cannot be listed, if so.
-    pub trades_unknown: Option<&'static str>,
     pub tape: Tape,
     pub candles: Candles,
     /// Kinds of streams that the recording has: their messages are passed on and not derived from state.
@@ -115,8 +109,6 @@ impl Market {
             origin: levels.truncated(ORIGIN_LEVELS),
             symbol,
             levels,
-            waiting: VecDeque::new(),
-            trades_unknown: None,
             tape: Tape::default(),
             candles,
             recorded_streams: HashSet::new(),
@@ -164,9 +156,6 @@ impl Market {
 
     /// The best levels of the book, as many as are asked for and known.
     pub fn depth_json(&self, limit: usize) -> Result<String, &'static str> {
-        if !self.waiting.is_empty() {
-            return Err(BOOK_GAP);
-        }
         let counts = Side::BOTH.map(|side| self.levels.known_count(side, limit));
         match counts {
             [Some(bids), Some(asks)] => Ok(self.levels.json(bids, asks)),
@@ -176,9 +165,6 @@ impl Market {
 
     /// Best bid and ask; an empty side has price and quantity zero.
     pub fn best(&self) -> Result<(Level, Level), &'static str> {
-        if !self.waiting.is_empty() {
-            return Err(BOOK_GAP);
-        }
         let best = Side::BOTH.map(|side| self.levels.known_best(side));
         best[0].zip(best[1]).ok_or(BEYOND_SNAPSHOT)
     }
@@ -187,16 +173,9 @@ impl Market {
     pub fn record_trade(&mut self, trade: Trade) -> bool {
         let is_new = self.tape.push_trade(trade);
         if is_new {
-            self.candles.record(&Aggregate::of_trade(&trade, 0));
+            self.candles.record(&trade);
             self.changed = true;
         }
-        is_new
-    }
-
-    /// Returns false if the aggregate is already known.
-    pub fn record_aggregate(&mut self, aggregate: Aggregate) -> bool {
-        let is_new = self.tape.push_aggregate(aggregate);
-        self.changed |= is_new;
         is_new
     }
 

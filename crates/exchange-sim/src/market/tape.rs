@@ -52,9 +52,10 @@ pub struct Aggregate {
 }
 
 impl Aggregate {
-    pub const fn of_trade(trade: &Trade, id: u64) -> Self {
+    /// A single fill, whose trade gives the aggregate its id.
+    pub const fn of(trade: &Trade) -> Self {
         Self {
-            id,
+            id: trade.id,
             price: trade.price,
             quantity: trade.quantity,
             first_trade: trade.id,
@@ -65,7 +66,7 @@ impl Aggregate {
     }
 
     /// Adds the next fill of the same order; returns false if the trade is not one.
-    pub fn absorb(&mut self, trade: &Trade) -> bool {
+    fn absorb(&mut self, trade: &Trade) -> bool {
         let is_next = trade.price == self.price
             && trade.time == self.time
             && trade.buyer_is_maker == self.buyer_is_maker
@@ -75,14 +76,6 @@ impl Aggregate {
             self.last_trade = trade.id;
         }
         is_next
-    }
-
-    pub const fn trade_count(&self) -> u64 {
-        self.last_trade.saturating_sub(self.first_trade) + 1
-    }
-
-    pub const fn money(&self) -> Money {
-        (self.price as i128).saturating_mul(self.quantity)
     }
 }
 
@@ -112,14 +105,12 @@ impl Tape {
         let before = self.aggregates.partition_point(|other| other.id < trade.id);
         let last = before.checked_sub(1).and_then(|index| self.aggregates.get_mut(index));
         if !last.is_some_and(|last| last.absorb(trade)) {
-            self.push_aggregate(Aggregate::of_trade(trade, trade.id));
+            self.push_aggregate(Aggregate::of(trade));
         }
     }
 
-    /// The last trade, or the last aggregate where there are no trades.
-    pub fn last(&self) -> Option<Aggregate> {
-        let trade = self.trades.back().map(|trade| Aggregate::of_trade(trade, 0));
-        trade.or_else(|| self.aggregates.back().copied())
+    pub fn last(&self) -> Option<&Trade> {
+        self.trades.back()
     }
 
     /// Money and quantity that traded from `start` on; `None` if the tape does not reach back so far.
@@ -127,13 +118,12 @@ impl Tape {
         if self.begins > start {
             return None;
         }
-        let trades = self.trades.iter().map(|trade| (trade.time, trade.money(), trade.quantity));
-        let aggregates = self.aggregates.iter().map(|all| (all.time, all.money(), all.quantity));
-        let aggregates = aggregates.filter(|_| self.trades.is_empty());
-        let recent = trades.chain(aggregates).filter(|(time, ..)| *time >= start);
-        Some(recent.fold((0, 0), |(money, quantity), (_, more_money, more)| {
-            (money.saturating_add(more_money), quantity + more)
-        }))
+        let recent = self.trades.iter().filter(|trade| trade.time >= start);
+        Some(
+            recent.fold((0, 0), |(money, quantity), trade| {
+                (money.saturating_add(trade.money()), quantity + trade.quantity)
+            }),
+        )
     }
 
     /// The newest `limit`, oldest first.

@@ -20,7 +20,7 @@ impl Market {
         let start = now - now.rem_euclid(MINUTE) - DAY;
         let opened = start.max(self.candles.known_since.unwrap_or(now)).min(now);
         let (bid, ask) = self.best().unwrap_or_default();
-        let last = self.tape.last().filter(|last| last.trade_count() == 1);
+        let last = self.tape.last();
         let traded = self.candles.since(start).unwrap_or(Candle::flat(start, 0));
         let change = traded.close - traded.open;
         let average = traded.quote_volume.checked_div(traded.volume).unwrap_or(0);

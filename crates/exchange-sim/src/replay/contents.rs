@@ -10,10 +10,10 @@ use super::event::{self, Event, Message};
 use super::line::{Line, Lines, RecordingError, Refusal};
 use crate::clock::Nanos;
 use crate::interval::Millis;
+use crate::market::Market;
 use crate::market::candles::Candles;
 use crate::market::levels::{Levels, Side};
 use crate::market::symbol::Symbol;
-use crate::market::{Market, NO_TRADES, ONLY_AGGREGATES};
 use crate::number::{Price, Quantity, UNIT};
 
 /// A snapshot must be taken so soon after a symbol's first message.
@@ -22,7 +22,7 @@ const SNAPSHOT_WITHIN: Nanos = 10_000_000_000;
 const MAX_PAUSE: Nanos = 3_600_000_000_000;
 const PLAY_PARTS: &str = "play the parts before and after it one after the other";
 
-/// Quote assets by which a symbol is split where no exchangeInfo says it.
+/// Quote assets that split a symbol's name where the recording has no exchangeInfo.
 const QUOTES: [&str; 17] = [
     "USDT", "USDC", "USD", "FDUSD", "TUSD", "BUSD", "BTC", "ETH", "BNB", "EUR", "TRY", "BRL", "GBP", "JPY", "DAI",
     "IDRT", "U",
@@ -31,7 +31,7 @@ const QUOTES: [&str; 17] = [
 /// A recording that can be played.
 #[derive(Debug)]
 pub struct Contents {
-    /// As they are before the first line, but with their first snapshots.
+    /// As they are before the first line, with their first snapshots as books.
     pub markets: Vec<Market>,
     /// The symbol of each file that has exactly one: its snapshots need not name it.
     pub file_symbols: Vec<Option<String>>,
@@ -57,6 +57,8 @@ struct Findings {
     /// Kinds of streams.
     streams: HashSet<String>,
     snapshot: Option<FoundSnapshot>,
+    first_update: Option<u64>,
+    last_update: Option<u64>,
     last_trade: Option<u64>,
     last_aggregated_trade: Option<u64>,
     grid: Grid,
@@ -181,6 +183,8 @@ impl Findings {
             since: position.time / 1_000_000,
             streams: HashSet::new(),
             snapshot: None,
+            first_update: None,
+            last_update: None,
             last_trade: None,
             last_aggregated_trade: None,
             grid: Grid { tick: UNIT as Price, step: UNIT },
@@ -189,18 +193,22 @@ impl Findings {
 
     fn note(&mut self, position: Position, event: Event) -> Result<(), Refusal> {
         match event {
-            Event::Diff(diff) => diff.levels().for_each(|(_, level)| self.grid.refine(level.0, level.1)),
+            Event::Diff(diff) => {
+                diff.levels().for_each(|(_, level)| self.grid.refine(level.0, level.1));
+                self.first_update.get_or_insert(diff.first_id);
+                follow("depth updates", &mut self.last_update, diff.first_id, diff.last_id)?;
+            }
             Event::Snapshot(levels) => {
                 self.snapshot.get_or_insert((position, levels));
             }
             Event::Trade(trade) => {
                 self.grid.refine(trade.price, trade.quantity);
-                follow(&mut self.last_trade, trade.id, trade.id)?;
+                follow("trades", &mut self.last_trade, trade.id, trade.id)?;
             }
             Event::Aggregate(aggregate) => {
                 self.grid.refine(aggregate.price, aggregate.quantity);
                 let last = &mut self.last_aggregated_trade;
-                follow(last, aggregate.first_trade, aggregate.last_trade)?;
+                follow("trades", last, aggregate.first_trade, aggregate.last_trade)?;
             }
             Event::Symbols(_) | Event::Other => {}
         }
@@ -225,10 +233,15 @@ impl Findings {
             let problem = format!("the first depth snapshot of {name} comes {seconds} s after this line");
             return Err(Refusal::new(problem, take_snapshot));
         }
-        let has_trades = has("trade") || has("aggTrade");
-        if has("kline_") && !has_trades {
-            let remedy = format!("record `{lower}@trade` too: candles are made from trades");
-            return Err(Refusal::new(format!("{name} has candles but no trades"), remedy));
+        let (oldest, first_update) = (levels.last_update_id + 1, self.first_update.unwrap_or(0));
+        if oldest < first_update {
+            let missing = format!("depth updates {oldest} to {} of {name}", first_update - 1);
+            return Err(Refusal::new(format!("{missing} are missing after its first depth snapshot"), take_snapshot));
+        }
+        let has_trades = has("trade");
+        if (has("kline_") || has("aggTrade")) && !has_trades {
+            let remedy = format!("record `{lower}@trade` too: prices, volumes and candles come from single trades");
+            return Err(Refusal::new(format!("{name} has candles or aggregates but no trades"), remedy));
         }
         for (price, quantity) in Side::BOTH.into_iter().flat_map(|side| levels.side(side)) {
             self.grid.refine(price, quantity);
@@ -239,21 +252,16 @@ impl Findings {
         })?;
         let candles = Candles::new(Vec::new(), has_trades.then_some(self.since));
         let mut market = Market::new(symbol, levels, candles);
-        market.trades_unknown = match (self.streams.contains("trade"), has_trades) {
-            (true, _) => None,
-            (false, true) => Some(ONLY_AGGREGATES),
-            (false, false) => Some(NO_TRADES),
-        };
         market.recorded_streams = self.streams;
         Ok(market)
     }
 }
 
-/// Notes the trades `first..=last`. Repeated ones are no harm, but none may be missing.
-fn follow(known: &mut Option<u64>, first: u64, last: u64) -> Result<(), Refusal> {
+/// Notes the ids `first..=last` of `what`. Repeated ones are no harm, but none may be missing.
+fn follow(what: &str, known: &mut Option<u64>, first: u64, last: u64) -> Result<(), Refusal> {
     let before = known.unwrap_or(last);
     if first > before + 1 {
-        let problem = format!("trades {} to {} are missing before this line", before + 1, first - 1);
+        let problem = format!("{what} {} to {} are missing before this line", before + 1, first - 1);
         return Err(Refusal::new(problem, PLAY_PARTS));
     }
     *known = Some(last.max(before));
@@ -314,9 +322,9 @@ mod tests {
     fn missing_trade_ids_are_refused() {
         let mut known = None;
         for (first, last) in [(1, 1), (2, 4), (3, 3), (2, 5), (6, 6)] {
-            assert!(follow(&mut known, first, last).is_ok(), "{first} to {last}");
+            assert!(follow("trades", &mut known, first, last).is_ok(), "{first} to {last}");
         }
-        let refusal = follow(&mut known, 9, 9).expect_err("two are missing");
+        let refusal = follow("trades", &mut known, 9, 9).expect_err("two are missing");
         assert!(refusal.0.starts_with("trades 7 to 8 are missing before this line"), "{}", refusal.0);
     }
 }

@@ -13,7 +13,7 @@ use crate::market::publish::candles_of_kind;
 use crate::market::tape::{Aggregate, Trade};
 
 const PLAYABLE: &str =
-    "record `depth` or `depth@100ms`, `trade` or `aggTrade`, `bookTicker` and `kline_<interval>` of each symbol";
+    "record `depth` or `depth@100ms`, `trade`, `aggTrade`, `bookTicker` and `kline_<interval>` of each symbol";
 const AS_SENT: &str = "record messages as the exchange sends them, with times in milliseconds";
 
 #[derive(Debug)]

@@ -10,15 +10,15 @@ mod player;
 
 use std::collections::HashSet;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::clock::{Clock, Nanos};
-use crate::lock::lock;
 use crate::markets::Markets;
 use crate::simulated::Instrument;
 pub use line::RecordingError;
@@ -48,17 +48,13 @@ pub struct Progress {
 }
 
 impl Progress {
-    fn state(&self) -> MutexGuard<'_, State> {
-        lock(&self.state)
-    }
-
     pub fn start(&self) {
-        self.state().started = true;
+        self.state.lock().started = true;
         self.changed.notify_one();
     }
 
     pub fn note_snapshot(&self, symbol: &str) {
-        let mut state = self.state();
+        let mut state = self.state.lock();
         if state.started {
             state.fetched.insert(symbol.to_owned());
             self.changed.notify_one();
@@ -66,11 +62,11 @@ impl Progress {
     }
 
     pub fn is_finished(&self) -> bool {
-        self.state().finished
+        self.state.lock().finished
     }
 
     pub fn json(&self) -> Value {
-        json!(&*self.state())
+        json!(&*self.state.lock())
     }
 }
 

@@ -14,7 +14,6 @@ use super::line::{Line, Lines, RecordingError};
 use super::{Progress, book};
 use crate::clock::Nanos;
 use crate::interval::{Millis, SECOND};
-use crate::lock::lock;
 use crate::market::publish::FAST;
 use crate::markets::Markets;
 
@@ -52,11 +51,11 @@ impl Player {
 
     async fn play(&mut self) {
         let progress = self.progress.clone();
-        while !progress.state().started {
+        while !progress.state.lock().started {
             progress.changed.notified().await;
         }
         tokio::time::sleep(SUBSCRIBE_GRACE).await;
-        let mut at = progress.state().first_nanos;
+        let mut at = progress.state.lock().first_nanos;
         if !self.is_at_full_speed() {
             self.markets.clock.set(at, self.speed);
         }
@@ -74,7 +73,7 @@ impl Player {
             self.play_line(&line).await;
             played += 1;
             {
-                let mut state = progress.state();
+                let mut state = progress.state.lock();
                 state.lines_played = played;
                 state.at_nanos = at;
             }
@@ -86,7 +85,7 @@ impl Player {
         let millis = at / 1_000_000;
         self.publish_due(millis, true);
         self.markets.clock.set(at, 0.0);
-        progress.state().finished = true;
+        progress.state.lock().finished = true;
     }
 
     /// Sends the derived streams that are due at `boundary`.
@@ -98,7 +97,7 @@ impl Player {
 
     fn publish_due(&self, at: Millis, is_end: bool) {
         for instrument in self.markets.instruments.values() {
-            lock(instrument).market.publish_due(&self.markets.hub, at, is_end);
+            instrument.lock().market.publish_due(&self.markets.hub, at, is_end);
         }
         if is_end || at % SECOND == 0 {
             self.markets.publish_all_tickers(at);
@@ -130,7 +129,7 @@ impl Player {
         let hub = &self.markets.hub;
         let is_diff = matches!(event, Event::Diff(_));
         if let Some(instrument) = self.markets.lookup(&symbol) {
-            book::apply(&mut lock(instrument).market, hub, event);
+            book::apply(&mut instrument.lock().market, hub, event);
         }
         let Some(stream) = stream else { return };
         if !is_diff {
@@ -149,10 +148,10 @@ impl Player {
             return;
         }
         let deadline = Instant::now() + self.client_wait;
-        while !self.progress.state().fetched.contains(&symbol) {
+        while !self.progress.state.lock().fetched.contains(&symbol) {
             let fetched = self.progress.changed.notified();
             if tokio::time::timeout_at(deadline, fetched).await.is_err() {
-                // The player waits for no other either.
+                // After one timeout the player waits for no other symbol.
                 self.offered.extend(self.markets.instruments.keys().cloned());
                 break;
             }

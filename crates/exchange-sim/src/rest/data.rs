@@ -6,7 +6,6 @@ use crate::api::error::ApiError;
 use crate::api::params::Params;
 use crate::faults::Fault;
 use crate::interval::{Interval, Millis};
-use crate::lock::lock;
 use crate::market::candles::Range;
 use crate::market::tape::{Aggregate, Trade};
 use crate::market::{Market, NO_TRADES};
@@ -20,7 +19,7 @@ pub fn depth(venue: &Venue, params: &Params) -> Result<String, ApiError> {
     let instrument = venue.find(params.symbol()?)?;
     let limit = params.limit(100, 5_000)?;
     params.finish()?;
-    let market = &lock(instrument).market;
+    let market = &instrument.lock().market;
     let depth = market.depth_json(limit).map_err(ApiError::not_recorded)?;
     if let Some(replay) = &venue.replay {
         replay.note_snapshot(&market.symbol.name);
@@ -35,9 +34,9 @@ pub fn trades(venue: &Venue, params: &Params) -> Answer {
     let instrument = venue.find(params.symbol()?)?;
     let limit = params.limit(500, 1_000)?;
     params.finish()?;
-    let market = &lock(instrument).market;
-    if let Some(reason) = market.trades_unknown {
-        return Err(ApiError::not_recorded(reason));
+    let market = &instrument.lock().market;
+    if market.candles.known_since.is_none() {
+        return Err(ApiError::not_recorded(NO_TRADES));
     }
     let row = |trade: &Trade| {
         json!({
@@ -65,7 +64,7 @@ pub fn aggregates(venue: &Venue, params: &Params) -> Answer {
     if from.is_some() && start.or(end).is_some() {
         return Err(ApiError::invalid_combination());
     }
-    let market = &lock(instrument).market;
+    let market = &instrument.lock().market;
     if venue.replay.is_some() {
         require_complete(venue, market, start, end)?;
     }
@@ -114,7 +113,7 @@ pub fn klines(venue: &Venue, params: &Params) -> Answer {
     let limit = params.limit(500, 1_000)?;
     let (start, end) = params.times()?;
     params.finish()?;
-    let market = &lock(instrument).market;
+    let market = &instrument.lock().market;
     let range = Range { interval, start, end, limit };
     let now = market.closed_at.unwrap_or_else(|| venue.markets.now());
     let candles = market.candles.range(&range, now);
@@ -124,7 +123,7 @@ pub fn klines(venue: &Venue, params: &Params) -> Answer {
 pub fn average_price(venue: &Venue, params: &Params) -> Answer {
     let instrument = venue.find(params.symbol()?)?;
     params.finish()?;
-    let average = lock(instrument).market.average(venue.markets.now());
+    let average = instrument.lock().market.average(venue.markets.now());
     let (price, time) = average.map_err(ApiError::not_recorded)?;
     let close_time = venue.markets.hub.event_time(time);
     Ok(json!({"mins": 5, "price": number::fixed(price), "closeTime": close_time}))

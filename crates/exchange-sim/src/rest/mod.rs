@@ -19,7 +19,6 @@ use crate::api::error::ApiError;
 use crate::api::params::Params;
 use crate::api::{Request, check_time_unit};
 use crate::faults::Fault;
-use crate::lock::lock;
 use crate::venue::Venue;
 use crate::weight::Refusal;
 
@@ -45,7 +44,7 @@ pub async fn serve(
     let params = check_time_unit(header("x-mbx-time-unit")).and_then(|()| Params::parse(&query, &body));
     let weight = params.as_ref().map_or(1, |params| weights::weight(&endpoint, params));
     let (charged, used) = {
-        let mut meter = lock(&venue.meter);
+        let mut meter = venue.meter.lock();
         (meter.charge(&venue.limits, weight, venue.meter_clock.millis()), meter.used)
     };
     venue.count(|counts| counts.weight += u64::from(weight));

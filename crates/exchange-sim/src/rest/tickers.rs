@@ -4,7 +4,6 @@ use serde_json::{Value, json};
 
 use crate::api::error::ApiError;
 use crate::api::params::Params;
-use crate::lock::lock;
 use crate::market::{Market, NO_TRADES};
 use crate::number;
 use crate::simulated::SharedInstrument;
@@ -16,7 +15,7 @@ type Answer = Result<Value, ApiError>;
 fn for_each(venue: &Venue, params: &Params, make: impl Fn(&Market) -> Answer) -> Answer {
     let symbols = params.symbols()?;
     params.finish()?;
-    let make = |instrument: &SharedInstrument| make(&lock(instrument).market);
+    let make = |instrument: &SharedInstrument| make(&instrument.lock().market);
     let Some(names) = symbols else {
         let instruments = venue.markets.instruments.values();
         return Ok(instruments.filter_map(|one| make(one).ok()).collect());

@@ -103,8 +103,7 @@ impl Engine {
         let id = self.next_order_id();
         let opposite = order.side.opposite();
         let mut left = order.quantity;
-        let mut trades = Vec::new();
-        let mut aggregate: Option<Aggregate> = None;
+        let mut trades: Vec<Trade> = Vec::new();
         while left > 0
             && let Some((price, total)) = market.levels.best(opposite)
             && order.limit.is_none_or(|limit| opposite.reaches(price, limit))
@@ -122,10 +121,6 @@ impl Engine {
             market.record_trade(trade);
             market.publish_trade(hub, &trade);
             market.change_level(hub, opposite, price, total - fill.quantity);
-            // Fills at one price are one aggregate.
-            if !aggregate.as_mut().is_some_and(|open| open.absorb(&trade)) {
-                self.close_aggregate(market, hub, aggregate.replace(Aggregate::of_trade(&trade, 0)));
-            }
             if let Some(unsettled) = self.watched.get_mut(&fill.maker) {
                 unsettled.push(trade);
             }
@@ -134,7 +129,17 @@ impl Engine {
             }
             trades.push(trade);
         }
-        self.close_aggregate(market, hub, aggregate);
+        for fills in trades.chunk_by(|one, next| one.price == next.price) {
+            let aggregate = Aggregate {
+                id: self.next_aggregate,
+                quantity: fills.iter().map(|trade| trade.quantity).sum(),
+                last_trade: fills[fills.len() - 1].id,
+                ..Aggregate::of(&fills[0])
+            };
+            self.next_aggregate += 1;
+            market.tape.push_aggregate(aggregate);
+            market.publish_aggregate(hub, &aggregate);
+        }
         let mut resting = 0;
         if order.rests
             && left > 0
@@ -146,15 +151,6 @@ impl Engine {
             market.change_level(hub, order.side, price, total);
         }
         Submitted { id, trades, resting }
-    }
-
-    fn close_aggregate(&mut self, market: &mut Market, hub: &Hub, aggregate: Option<Aggregate>) {
-        if let Some(mut aggregate) = aggregate {
-            aggregate.id = self.next_aggregate;
-            self.next_aggregate += 1;
-            market.record_aggregate(aggregate);
-            market.publish_aggregate(hub, &aggregate);
-        }
     }
 
     /// Returns false if the order no longer rests.

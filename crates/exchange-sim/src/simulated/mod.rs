@@ -7,13 +7,14 @@ mod history;
 mod open;
 pub mod queues;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use crate::hub::Hub;
 use crate::interval::Millis;
 use crate::market::Market;
 use engine::Engine;
 pub use open::open_markets;
+use parking_lot::Mutex;
 
 /// One listed symbol: what clients see and, in simulated mode, what moves it.
 #[derive(Debug)]

@@ -46,22 +46,19 @@ impl Recording {
     }
 
     pub fn trade(&mut self, after: i64, id: u64) {
+        self.trade_at(after, id, "100");
+    }
+
+    pub fn trade_at(&mut self, after: i64, id: u64, price: &str) {
         let time = T0 + after;
         let trade =
-            json!({"e": "trade", "E": time, "s": "BTCUSDT", "t": id, "p": "100", "q": "1", "T": time, "m": true});
+            json!({"e": "trade", "E": time, "s": "BTCUSDT", "t": id, "p": price, "q": "1", "T": time, "m": true});
         self.stream(after, "btcusdt@trade", &trade);
     }
 
     /// A trade every two seconds.
     pub fn trades(&mut self, ids: impl Iterator<Item = u64>) {
         ids.for_each(|id| self.trade(2_000 * i64::try_from(id).expect("few"), id));
-    }
-
-    pub fn aggregate(&mut self, after: i64, id: u64, trades: (u64, u64), price: &str) {
-        let time = T0 + after;
-        let aggregate = json!({"e": "aggTrade", "E": time, "s": "BTCUSDT", "a": id, "p": price, "q": "3", "f": trades.0, "l": trades.1,
-            "T": time, "m": true});
-        self.stream(after, "btcusdt@aggTrade", &aggregate);
     }
 
     pub async fn play(&self, speed: f64) -> Replay {

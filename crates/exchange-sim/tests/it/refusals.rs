@@ -80,19 +80,33 @@ async fn incomplete_recordings_are_refused() {
     no_depth.trade(1, 1);
     let mut only_candles = Recording::of_btc();
     only_candles.stream(2, "btcusdt@kline_1m", &json!({"s": "BTCUSDT", "k": {}}));
+    let aggregate = json!({"s": "BTCUSDT", "a": 1, "p": "100", "q": "3", "f": 878, "l": 880, "T": T0, "m": true});
+    let only_aggregates = with(2, &json!({"stream": "btcusdt@aggTrade", "data": aggregate}));
     let mut two_symbols = update("ETHUSDT");
     two_symbols.0.push_str(&Recording::of_btc().0);
     let mut unclear = update("BATUSD");
     unclear.snapshot(1, 1, 7, 7);
     let mut torn = Recording::of_btc();
     torn.trades((1..=9).filter(|id| !(4..=6).contains(id)));
+    let mut gap = Recording::of_btc();
+    gap.diff(100, 13, 13, &[(100, 0)], &[]);
+    let mut early = Recording::default();
+    early.diff(0, 5, 5, &[(7, 1)], &[]);
+    early.snapshot(1, 1, 7, 7);
     for (text, problem, remedy) in [
         (torn.0, "line 6: trades 4 to 6 are missing before this line", "play the parts before and after it"),
+        (gap.0, "line 3: depth updates 11 to 12 are missing before this line", "play the parts before and after it"),
+        (
+            early.0,
+            "line 1: depth updates 2 to 4 of BTCUSDT are missing after its first depth snapshot",
+            "right after subscribing",
+        ),
         (String::new(), "the recording has no market data", "record `/stream?streams="),
         (update("BTCUSDT").0, "line 1: BTCUSDT has no depth snapshot", "GET /api/v3/depth?symbol=BTCUSDT&limit=5000"),
         (late.0, "line 1: the first depth snapshot of BTCUSDT comes 11 s after", "right after subscribing"),
         (no_depth.0, "line 2: BTCUSDT has no depth updates", "record `btcusdt@depth@100ms`"),
-        (only_candles.0, "BTCUSDT has candles but no trades", "record `btcusdt@trade`"),
+        (only_candles.0, "BTCUSDT has candles or aggregates but no trades", "record `btcusdt@trade`"),
+        (only_aggregates, "BTCUSDT has candles or aggregates but no trades", "record `btcusdt@trade`"),
         (
             two_symbols.0,
             "line 2: the snapshot does not name its symbol, and the file has 2 symbols",

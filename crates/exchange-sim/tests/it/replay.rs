@@ -10,7 +10,6 @@ use tribune_exchange_sim::{Exchange, Limits, Mode, Settings};
 use crate::recording::{MINUTE_0, Recording, Replay, T0, diff};
 use crate::support::{Book, PATIENCE, Socket, get, simulated, units};
 
-const GAP: &str = "depth updates are missing in the recording; the next recorded snapshot repairs the book";
 const BEYOND: &str = "the last recorded snapshot does not reach this far; the next one repairs the book";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -218,18 +217,6 @@ async fn derived_streams_send_all_that_was_recorded() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn gap_hides_the_book_until_the_next_snapshot() {
-    let mut recording = Recording::of_btc();
-    recording.diff(100, 12, 12, &[(100, 0)], &[]);
-    let replay = recording.played().await;
-    assert_eq!(replay.refusal("depth?symbol=BTCUSDT").await, GAP);
-    assert_eq!(replay.refusal("ticker/bookTicker?symbol=BTCUSDT").await, GAP);
-    recording.snapshot(200, 13, 7, 6);
-    let replay = recording.played().await;
-    assert_eq!(replay.depth().await, (7, 6));
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cut_snapshot_is_not_shown_beyond_its_end() {
     let gone = |prices: std::ops::Range<u64>| -> Vec<(u64, u64)> { prices.map(|price| (price, 0)).collect() };
     let mut recording = Recording::default();
@@ -283,23 +270,11 @@ async fn trades_recorded_twice_count_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn aggregates_alone_make_candles_but_no_trades() {
-    let mut recording = Recording::of_btc();
-    recording.aggregate(10, 1, (878, 880), "100");
-    let replay = recording.played().await;
-    let reason = "the recording has only aggregates of this symbol's trades; ask for aggTrades";
-    assert_eq!(replay.refusal("trades?symbol=BTCUSDT").await, reason);
-    let ticker = replay.json("ticker/24hr?symbol=BTCUSDT").await;
-    assert_eq!((&ticker["count"], &ticker["firstId"], &ticker["lastId"]), (&json!(3), &json!(878), &json!(880)));
-    assert_eq!(replay.json("ticker/price?symbol=BTCUSDT").await["price"], "100.00000000");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn average_covers_three_hundred_seconds() {
     let mut recording = Recording::of_btc();
     // The first is 300.001 seconds before the end, the second 300.
     for (id, after, price) in [(1, 2, "9000"), (2, 3, "100"), (3, 150_000, "200"), (4, 300_003, "600")] {
-        recording.aggregate(after, id, (id, id), price);
+        recording.trade_at(after, id, price);
     }
     let average = recording.played().await.json("avgPrice?symbol=BTCUSDT").await;
     assert_eq!(average, json!({"mins": 5, "price": "300.00000000", "closeTime": T0 + 300_003}));

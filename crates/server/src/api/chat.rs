@@ -44,10 +44,7 @@ pub(crate) async fn chat(
     let chat = service.chat.as_ref().map_err(not_configured)?;
     let streamed = response::accepts(request.headers(), "text/event-stream");
     let question = read(&service, request).await?;
-    service.limits.chat(&caller.principal).map_err(|exceeded| {
-        let (status, wait) = (StatusCode::TOO_MANY_REQUESTS, exceeded.retry_after_secs());
-        response::limited(false, status, &exceeded.message(), wait)
-    })?;
+    service.limits.chat(&caller.principal)?;
     let busy = || problem::with_status(StatusCode::TOO_MANY_REQUESTS, "busy", BUSY);
     let slot = chat.reserve_turn(&user).ok_or_else(busy)?;
     let admit = |tool: &str| chat.admit(&service, &caller, tool);
@@ -133,7 +130,7 @@ impl Events for ToClient {
 }
 
 fn events(service: &Service, receiver: mpsc::UnboundedReceiver<Bytes>) -> Response {
-    let keep_alive = service.settings.keep_alive;
+    let keep_alive = service.settings.config.keep_alive;
     let stream = stream::unfold(receiver, move |mut receiver| async move {
         let event = match tokio::time::timeout(keep_alive, receiver.recv()).await {
             Ok(event) => event?,
@@ -146,7 +143,7 @@ fn events(service: &Service, receiver: mpsc::UnboundedReceiver<Bytes>) -> Respon
 }
 
 async fn read(service: &Service, request: Request<Body>) -> Result<ChatRequest, Refusal> {
-    let body = read_limited(request.into_body(), MAX_BODY_BYTES, service.settings.call_timeout).await;
+    let body = read_limited(request.into_body(), MAX_BODY_BYTES, service.settings.config.call_timeout).await;
     let body = body.map_err(problem::unreadable)?;
     // An array would be read as the fields in their order.
     let is_object = body.trim_ascii_start().starts_with(b"{");

@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn one_source_is_described_with_its_true_extent_first() {
+    fn description_begins_with_count_and_dates() {
         insta::assert_snapshot!(describe(SEARCH, &[facts("hansard", "the speeches of the member for Cook", 64)]));
     }
 

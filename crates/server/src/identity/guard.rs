@@ -15,14 +15,15 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri,
 use tribune_core::{Links, Principal, Scope, Scopes};
 
 use super::Accounts;
-use super::callers::{Caller, Callers, Denial};
+use super::caller::Caller;
+use super::callers::{Callers, Denial};
 use super::needs::is_open_to_pages;
 use crate::address::{bare_host, host_name, is_loopback_origin};
 use crate::audit::Audit;
 use crate::connect::Reach;
 use crate::response::{self, Refusal, rpc};
 use crate::settings::Settings;
-use tribune_limits::{Exceeded, Limits, SocketPeer};
+use tribune_limits::{Limits, SocketPeer};
 
 const CORRELATION: HeaderName = HeaderName::from_static("x-correlation-id");
 const MAX_CORRELATION_CHARS: usize = 64;
@@ -60,14 +61,14 @@ impl Guard {
         }
         let public: Option<Uri> = settings.public_url.parse().ok();
         hosts.extend(public.as_ref().and_then(|uri| uri.host()).map(bare_host));
-        hosts.extend(settings.allowed_hosts.iter().map(|host| bare_host(host)));
+        hosts.extend(settings.config.allowed_hosts.iter().map(|host| bare_host(host)));
         hosts.extend(profile_hosts.map(str::to_owned));
         let mut origins: HashSet<String> =
-            settings.allowed_origins.iter().map(|o| o.trim_end_matches('/').to_ascii_lowercase()).collect();
+            settings.config.allowed_origins.iter().map(|o| o.trim_end_matches('/').to_ascii_lowercase()).collect();
         origins.extend(public.as_ref().and_then(origin_of));
         Self {
-            any_host: settings.allowed_hosts.iter().any(|host| host == "*"),
-            any_origin: settings.allowed_origins.iter().any(|origin| origin == "*"),
+            any_host: settings.config.allowed_hosts.iter().any(|host| host == "*"),
+            any_origin: settings.config.allowed_origins.iter().any(|origin| origin == "*"),
             hosts,
             origins,
             loopback_origins: is_local,
@@ -189,7 +190,7 @@ pub async fn check(State(guard): State<Arc<Guard>>, mut request: Request<Body>, 
                     Some(Shown::Password) => guard.callers.limits.sign_in_failed(peer),
                     Some(Shown::Secret) => {
                         if let Denial::Limited(exceeded) = guard.callers.wrong_token(peer, &correlation_id) {
-                            response = refuse_limited(&exceeded);
+                            response = response::exceeded(false, exceeded);
                         }
                     }
                     None => {}
@@ -233,10 +234,6 @@ fn preflight(asked: &HeaderMap) -> Response {
         (header::ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("600")),
     ];
     (StatusCode::NO_CONTENT, allowed).into_response()
-}
-
-fn refuse_limited(exceeded: &Exceeded) -> Response {
-    response::limited(false, StatusCode::TOO_MANY_REQUESTS, &exceeded.message(), exceeded.retry_after_secs())
 }
 
 fn refuse_host(host: Option<&str>, correlation_id: &str) -> Response {

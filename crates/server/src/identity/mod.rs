@@ -6,11 +6,12 @@
 //!
 //! - `guard`: Host, Origin and CORS;
 //! - `needs`: what a caller needs for each path;
-//! - `callers`: from a request to its caller;
+//! - `caller`: who sent a request; `callers`: from a request to its caller, and refusals;
 //! - `accounts`: the users behind tokens and sessions; `tokens`: API tokens;
 //! - `session`: cookies of browsers that have signed in.
 
 mod accounts;
+mod caller;
 mod callers;
 mod guard;
 mod needs;
@@ -18,7 +19,7 @@ mod session;
 mod tokens;
 
 pub use accounts::{Accounts, Identity, Proof, SignIn};
-pub use callers::Caller;
+pub use caller::Caller;
 pub use guard::Guard;
 pub use tokens::{NewToken, TokenUse, new_token};
 

@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn cookies_are_bound_to_the_host_where_they_can_be() {
+    fn https_cookies_have_a_host_prefix() {
         for (address, name) in [
             ("https://tribune.test", "__Host-tribune_session_80"),
             ("https://host.test/tribune", "__Secure-tribune_session_80"),

@@ -55,7 +55,7 @@ pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Refusal> {
 }
 
 pub(super) async fn read_body(body: Body, settings: &Settings) -> Result<Bytes, Refusal> {
-    let read = read_limited(body, settings.max_body_bytes, settings.call_timeout).await;
+    let read = read_limited(body, settings.config.max_body_bytes, settings.config.call_timeout).await;
     read.map_err(|(status, message)| rpc::error(status, rpc::INVALID_REQUEST, &message).into())
 }
 

@@ -68,11 +68,11 @@ pub struct Sse {
 
 impl Sse {
     pub fn new(service: Arc<Service>) -> Self {
-        Self { slots: Arc::new(Semaphore::new(service.settings.max_sessions)), service, open: Arc::default() }
+        Self { slots: Arc::new(Semaphore::new(service.settings.config.max_sessions)), service, open: Arc::default() }
     }
 
     pub fn open_count(&self) -> usize {
-        self.service.settings.max_sessions - self.slots.available_permits()
+        self.service.settings.config.max_sessions - self.slots.available_permits()
     }
 
     /// Opens a connection; its first event is the address for messages.
@@ -81,10 +81,7 @@ impl Sse {
         let owner = caller.principal.clone();
         let place = match self.service.limits.stream(&owner, caller.peer) {
             Ok(place) => place,
-            Err(exceeded) => {
-                let (status, wait) = (StatusCode::TOO_MANY_REQUESTS, exceeded.retry_after_secs());
-                return response::limited(true, status, &exceeded.message(), wait);
-            }
+            Err(exceeded) => return response::exceeded(true, exceeded),
         };
         let Ok(slot) = self.slots.clone().try_acquire_owned() else {
             return rpc::error(
@@ -117,9 +114,9 @@ impl Sse {
         let events = Events {
             outbox,
             unanswered,
-            keep_alive: settings.keep_alive,
-            until: Instant::now() + settings.max_sse,
-            legacy_results: settings.legacy_results,
+            keep_alive: settings.config.keep_alive,
+            until: Instant::now() + settings.config.max_sse,
+            legacy_results: settings.config.legacy_results,
             signed_out: caller.clone().has_ended(self.service.accounts.clone()).boxed(),
             ended: ended.clone(),
             _end: ended.drop_guard(),

@@ -29,7 +29,7 @@ use super::sessions::{self, Opening, SESSION_HEADER, Sessions};
 use super::{Handler, MODERN, collapse, lean};
 use crate::identity::Caller;
 use crate::response::{Refusal, rpc};
-use crate::service::{Profile, Service};
+use crate::service::{Profile, Service, call};
 
 const UNKNOWN_SESSION: &str = "Unknown or ended session: send `initialize` to start a new one.";
 pub(super) const JSON: &str = "application/json";
@@ -86,7 +86,7 @@ impl Streamable {
         let endpoints = service
             .profiles()
             .map(|profile| {
-                let sessions = Arc::new(Sessions::new(service.settings.session_idle));
+                let sessions = Arc::new(Sessions::new(service.settings.config.session_idle));
                 let handler = Handler {
                     service: service.clone(),
                     profile: profile.clone(),
@@ -100,11 +100,11 @@ impl Streamable {
                 (profile.name().to_owned(), endpoint)
             })
             .collect();
-        Self { slots: Arc::new(Semaphore::new(service.settings.max_sessions)), service, endpoints }
+        Self { slots: Arc::new(Semaphore::new(service.settings.config.max_sessions)), service, endpoints }
     }
 
     pub fn session_count(&self) -> usize {
-        self.service.settings.max_sessions - self.slots.available_permits()
+        self.service.settings.config.max_sessions - self.slots.available_permits()
     }
 
     pub async fn handle(&self, profile: &Arc<Profile>, request: Request<Body>) -> Response {
@@ -139,10 +139,14 @@ impl Streamable {
             && let Some(caller) = parts.extensions.get::<Caller>()
             && let Some(answer) = lean::answer(&self.service, profile, &parts.headers, caller, &body).await
         {
-            return Ok(if settings.legacy_results { collapse::with_legacy_results(answer).await } else { answer });
+            return Ok(if settings.config.legacy_results {
+                collapse::with_legacy_results(answer).await
+            } else {
+                answer
+            });
         }
         let peek = peek(&body)?;
-        let opens = peek.method == "initialize" && settings.sessions;
+        let opens = peek.method == "initialize" && settings.config.sessions;
         let opening = opens.then(|| self.opening(&parts)).flatten();
         let streaming = opening.is_some() || parts.headers.contains_key(SESSION_HEADER) || is_modern(&parts.headers);
         let rmcp = if streaming { endpoint.streaming.as_ref() } else { endpoint.stateless.as_ref() };
@@ -157,7 +161,7 @@ impl Streamable {
             None => answer.await,
         };
         let mut answer = held_while_streamed(answer, unwritten);
-        let legacy_results = settings.legacy_results && peek.method == "tools/call";
+        let legacy_results = settings.config.legacy_results && peek.method == "tools/call";
         if collapse::is_event_stream(&answer) && (!accept.stream || legacy_results) {
             answer = collapse::to_json(answer).await;
         }
@@ -207,15 +211,19 @@ impl Endpoint {
                 // The guard checks hosts and origins for all paths.
                 .disable_allowed_hosts()
                 .disable_allowed_origins()
-                .with_sse_keep_alive(Some(settings.keep_alive))
-                .with_max_request_body_bytes(settings.max_body_bytes)
+                .with_sse_keep_alive(Some(settings.config.keep_alive))
+                .with_max_request_body_bytes(settings.config.max_body_bytes)
                 .with_legacy_session_mode(with_sessions)
                 .with_json_response(as_json)
                 .with_cancellation_token(service.closing.child_token());
             let handler = handler.clone();
             Box::new(StreamableHttpService::new(move || Ok(handler.clone()), sessions.clone(), config))
         };
-        Self { streaming: rmcp(settings.sessions, false), stateless: rmcp(false, true), sessions: sessions.clone() }
+        Self {
+            streaming: rmcp(settings.config.sessions, false),
+            stateless: rmcp(false, true),
+            sessions: sessions.clone(),
+        }
     }
 }
 
@@ -230,25 +238,20 @@ pub(super) fn check_scope(
     let caller = parts.extensions.get::<Caller>();
     let limited =
         caller.filter(|caller| matches!(caller.principal, Principal::User(_)) && caller.scopes != Scopes::ALL);
-    let (Some(caller), Ok(call)) = (limited, serde_json::from_slice::<NamedCall<'_>>(body)) else {
+    let (Some(caller), Ok(named)) = (limited, serde_json::from_slice::<NamedCall<'_>>(body)) else {
         return Ok(());
     };
     let state = profile.state_for(caller);
-    let tool = call.params.name.and_then(|name| state.registry.lookup(&name));
-    let Some(tool) = tool.filter(|_| call.method == "tools/call") else {
+    let tool = named.params.name.and_then(|name| state.registry.lookup(&name));
+    let Some(tool) = tool.filter(|_| named.method == "tools/call") else {
         return Ok(());
     };
-    let needed = tool.tool().scope();
-    if caller.scopes.contains(needed) {
+    let tool = &**tool.tool();
+    let Err(error) = call::admit(tool, &caller.principal, caller.scopes) else {
         return Ok(());
-    }
-    let message = format!(
-        "{} needs the scope `{}`, which this token does not have. Sign in again and allow it, or ask the operator for a token with it.",
-        tool.spec().name,
-        needed.as_str()
-    );
-    let mut refusal = rpc::error_for(&call.id, StatusCode::FORBIDDEN, rpc::SERVER_ERROR, &message);
-    let missing = [needed].into_iter().collect();
+    };
+    let mut refusal = rpc::error_for(&named.id, StatusCode::FORBIDDEN, rpc::SERVER_ERROR, error.message());
+    let missing = [tool.scope()].into_iter().collect();
     let challenge = service.challenge(endpoint, profile.name(), missing, Some("insufficient_scope"));
     refusal.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
     Err(refusal.into())

@@ -150,7 +150,7 @@ async fn find(
         let document = fetch_document(service.sources(), id, cx).await.map_err(|error| error.told_to(cx.scopes))?;
         document.map(|document| (document, None)).ok_or(Failure::Absent)
     };
-    let found = tokio::time::timeout(service.settings.call_timeout, found).await;
+    let found = tokio::time::timeout(service.settings.config.call_timeout, found).await;
     found.unwrap_or_else(|_| Err(Error::unavailable(TIMED_OUT).into()))
 }
 

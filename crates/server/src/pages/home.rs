@@ -116,7 +116,7 @@ fn shared(service: &Service) -> impl Iterator<Item = &Arc<dyn Source>> {
 
 /// Searches that find something: the title of a document, or a live document by its id.
 async fn examples(service: &Service) -> Vec<(String, String)> {
-    let deadline = service.clock.monotonic() + service.settings.source_timeout;
+    let deadline = service.clock.monotonic() + service.settings.config.source_timeout;
     let cx = CallContext::new(Principal::Anonymous, deadline).uncited();
     let questions = shared(service).map(|source| {
         let (source, cx) = (source.clone(), cx.clone());

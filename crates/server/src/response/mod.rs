@@ -11,6 +11,7 @@ pub(crate) mod rpc;
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
+use tribune_limits::Exceeded;
 
 /// A response instead of what was asked for. Boxed, because it is large and rare.
 pub(crate) struct Refusal(Box<Response>);
@@ -24,6 +25,12 @@ impl From<Response> for Refusal {
 impl From<tribune_core::Error> for Refusal {
     fn from(error: tribune_core::Error) -> Self {
         problem::from_error(&error).into()
+    }
+}
+
+impl From<Exceeded> for Refusal {
+    fn from(limit: Exceeded) -> Self {
+        exceeded(false, limit).into()
     }
 }
 
@@ -52,7 +59,12 @@ pub(crate) fn event_stream(events: Body) -> Response {
 }
 
 /// For a caller who has reached a limit.
-pub(crate) fn limited(is_rpc: bool, status: StatusCode, message: &str, retry_after_secs: u64) -> Response {
+pub(crate) fn exceeded(is_rpc: bool, limit: Exceeded) -> Response {
+    retry_later(is_rpc, StatusCode::TOO_MANY_REQUESTS, &limit.message(), limit.retry_after_secs())
+}
+
+/// A refusal that ends by itself.
+pub(crate) fn retry_later(is_rpc: bool, status: StatusCode, message: &str, retry_after_secs: u64) -> Response {
     let mut response = match is_rpc {
         true => rpc::error(status, rpc::SERVER_ERROR, message),
         false => problem::with_status(status, tribune_core::ErrorKind::RateLimited.as_str(), message),

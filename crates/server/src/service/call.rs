@@ -25,7 +25,7 @@ fn asked(service: &Service, tool: &Arc<dyn Tool>, args: &JsonObject, cx: &CallCo
 
 /// What to ask the user before a destructive call runs.
 pub(crate) async fn question(tool: &Registered<'_>, args: JsonObject, cx: &CallContext) -> Result<Option<String>> {
-    admit(tool.tool(), cx)?;
+    admit(&**tool.tool(), &cx.principal, cx.scopes)?;
     let asked = match tool.prepare(args) {
         Ok(args) => tool.tool().question(&args, cx).await,
         Err(error) => Err(error),
@@ -55,7 +55,7 @@ async fn run_checked(
     // A stopping server waits until this is dropped.
     let _running = service.calls.token();
     let started = service.clock.monotonic();
-    let admitted = admit(tool, cx).and_then(|()| Ok(service.limits.call(tool.spec(), cx)?));
+    let admitted = admit(&**tool, &cx.principal, cx.scopes).and_then(|()| Ok(service.limits.call(tool.spec(), cx)?));
     let outcome = match admitted.and_then(|()| args()) {
         Ok(args) => bounded(service, tool, args, cx).await,
         Err(error) => Err(error),
@@ -89,21 +89,19 @@ pub(crate) fn lacks(tool: &dyn Tool, is_anonymous: bool, scopes: Scopes) -> bool
 }
 
 /// Refuses calls that the caller may not make.
-pub(crate) fn admit(tool: &Arc<dyn Tool>, cx: &CallContext) -> Result<()> {
-    if !lacks(&**tool, cx.principal == Principal::Anonymous, cx.scopes) {
-        return Ok(());
-    }
-    if cx.principal != Principal::Anonymous {
-        return Err(Error::forbidden(format!(
-            "{} needs the scope `{}`, which this token does not have. Sign in again and allow it, or ask the operator for a token with it.",
-            tool.spec().name,
+pub(crate) fn admit(tool: &dyn Tool, principal: &Principal, scopes: Scopes) -> Result<()> {
+    let is_anonymous = *principal == Principal::Anonymous;
+    let name = &tool.spec().name;
+    match lacks(tool, is_anonymous, scopes) {
+        false => Ok(()),
+        true if is_anonymous => Err(Error::forbidden(format!(
+            "{name} needs a user, and this call is anonymous. Send `Authorization: Bearer TOKEN`; the operator creates a token with `tribune token create --user NAME`."
+        ))),
+        true => Err(Error::forbidden(format!(
+            "{name} needs the scope `{}`, which this token does not have. Sign in again and allow it, or ask the operator for a token with it.",
             tool.scope().as_str()
-        )));
+        ))),
     }
-    Err(Error::forbidden(format!(
-        "{} needs a user, and this call is anonymous. Send `Authorization: Bearer TOKEN`; the operator creates a token with `tribune token create --user NAME`.",
-        tool.spec().name
-    )))
 }
 
 async fn bounded(service: &Service, tool: &Arc<dyn Tool>, args: JsonObject, cx: &CallContext) -> Result<ToolOutput> {

@@ -1,12 +1,12 @@
 //! The chat agent, with the tools of a profile and of other MCP servers.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use parking_lot::Mutex;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tribune_agent::{Agent, ToolAccess, ToolSet, Toolbox};
 use tribune_core::{CallContext, Error, JsonObject, Result, Tool, ToolOutput, UserId};
+use tribune_limits::{Place, Places, Subject};
 
 use super::profile::ProfileState;
 use super::{Service, call};
@@ -46,19 +46,19 @@ pub struct Chat {
     pub agent: Agent,
     profile: String,
     foreign: ForeignTools,
-    turns: Arc<Turns>,
+    turns: Turns,
 }
 
 impl Chat {
     /// `profile` is the name of one of the service's profiles.
     pub fn new(agent: Agent, profile: String, max_turns: usize, foreign: ForeignTools) -> Self {
-        Self { agent, profile, foreign, turns: Arc::new(Turns::new(max_turns)) }
+        Self { agent, profile, foreign, turns: Turns::new(max_turns) }
     }
 
     /// Reserves a turn; `None` if too many are running. A turn costs money and minutes, and goes on when the caller
     /// hangs up.
     pub fn reserve_turn(&self, user: &UserId) -> Option<TurnSlot> {
-        self.turns.clone().reserve(user)
+        self.turns.reserve(user)
     }
 
     /// What the model may call for this caller.
@@ -80,7 +80,7 @@ impl Chat {
         let state = self.state(service, caller);
         let own = state.registry.lookup(tool).map(|registered| registered.tool().clone());
         let foreign = || (self.foreign)().into_iter().find(|foreign| foreign.spec().name == tool);
-        own.or_else(foreign).map_or(Ok(()), |tool| call::admit(&tool, &service.call_context(caller)))
+        own.or_else(foreign).map_or(Ok(()), |tool| call::admit(&*tool, &caller.principal, caller.scopes))
     }
 
     fn state(&self, service: &Service, caller: &Caller) -> Arc<ProfileState> {
@@ -98,43 +98,28 @@ impl Chat {
     }
 }
 
-/// The running turns: at most `max`, and at most half of them for one user.
+/// The turns that may still begin, and how many of them each user has.
 struct Turns {
-    max: usize,
-    running: Mutex<HashMap<UserId, usize>>,
+    all: Arc<Semaphore>,
+    of_user: Arc<Places>,
 }
 
 /// A reserved turn, until it is dropped.
 pub struct TurnSlot {
-    turns: Arc<Turns>,
-    user: UserId,
+    _turn: OwnedSemaphorePermit,
+    _place: Place,
 }
 
 impl Turns {
+    /// At most `max`, and at most half of them for one user.
     fn new(max: usize) -> Self {
-        Self { max, running: Mutex::default() }
+        Self { all: Arc::new(Semaphore::new(max)), of_user: Arc::new(Places::new(max.div_ceil(2))) }
     }
 
-    fn reserve(self: Arc<Self>, user: &UserId) -> Option<TurnSlot> {
-        let mut running = self.running.lock();
-        let all: usize = running.values().sum();
-        let own = running.get(user).copied().unwrap_or(0);
-        if all >= self.max || own >= self.max.div_ceil(2) {
-            return None;
-        }
-        running.insert(user.clone(), own + 1);
-        drop(running);
-        Some(TurnSlot { turns: self, user: user.clone() })
-    }
-}
-
-impl Drop for TurnSlot {
-    fn drop(&mut self) {
-        let mut running = self.turns.running.lock();
-        match running.get_mut(&self.user) {
-            Some(own) if *own > 1 => *own -= 1,
-            _ => drop(running.remove(&self.user)),
-        }
+    fn reserve(&self, user: &UserId) -> Option<TurnSlot> {
+        let turn = self.all.clone().try_acquire_owned().ok()?;
+        let place = self.of_user.take(Some(Subject::User(user.clone())))?;
+        Some(TurnSlot { _turn: turn, _place: place })
     }
 }
 
@@ -167,7 +152,7 @@ impl Toolbox for ProfileTools {
 
     async fn call(&self, tool: &str, arguments: JsonObject, cx: &CallContext) -> Result<ToolOutput> {
         // Each call has its own timeout, within that of the turn.
-        let cx = cx.until(self.service.clock.monotonic() + self.service.settings.call_timeout);
+        let cx = cx.until(self.service.clock.monotonic() + self.service.settings.config.call_timeout);
         if let Some(registered) = self.state.registry.lookup(tool) {
             return call::run(&self.service, &registered, arguments, &cx).await;
         }
@@ -184,9 +169,9 @@ mod tests {
 
     #[test]
     fn one_user_gets_half_of_the_turns() {
-        let turns = Arc::new(Turns::new(3));
+        let turns = Turns::new(3);
         let user = |name| UserId::new(name).expect("a name");
-        let reserve = |name| turns.clone().reserve(&user(name));
+        let reserve = |name| turns.reserve(&user(name));
         let (first, second) = (reserve("ann"), reserve("ann"));
         assert!(first.is_some() && second.is_some() && reserve("ann").is_none());
         let third = reserve("bob");
@@ -194,6 +179,5 @@ mod tests {
         drop(first);
         assert!(reserve("bob").is_some());
         drop((second, third));
-        assert!(turns.running.lock().is_empty(), "users without a turn are forgotten");
     }
 }

@@ -77,7 +77,7 @@ impl Service {
         let links = Links::new(&settings.public_url);
         let tools = ToolContext {
             links: links.clone(),
-            source_timeout: settings.source_timeout,
+            source_timeout: settings.config.source_timeout,
             clock: clock.clone(),
             offers_oauth: settings.offers_oauth,
         };
@@ -120,7 +120,7 @@ impl Service {
 
     /// The context of a call by this caller that begins now.
     pub(crate) fn call_context(&self, caller: &Caller) -> CallContext {
-        let deadline = self.clock.monotonic() + self.settings.call_timeout;
+        let deadline = self.clock.monotonic() + self.settings.config.call_timeout;
         let mut cx = CallContext::new(caller.principal.clone(), deadline);
         cx.groups = caller.groups.clone();
         cx.scopes = caller.scopes;

@@ -18,7 +18,7 @@ fn record<T>(service: &Service, caller: &Caller, action: &str, who: &str, ended:
     record_about(service, caller, action, who, &[], ended);
 }
 
-/// The same, with what it was about: a program, and what it may do.
+/// The same with more ids for the audit log: a program, and its scopes.
 fn record_about<T>(service: &Service, caller: &Caller, action: &str, who: &str, about: &[&str], ended: &Result<T>) {
     let (peer, correlation_id) = (caller.peer, &*caller.correlation_id);
     if let Err(error) = ended {

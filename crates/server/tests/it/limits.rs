@@ -190,7 +190,7 @@ fn session(response: &Response) -> Option<&str> {
 async fn concurrent_initialize_requests_keep_the_session_limit() {
     const LIMIT: usize = 4;
     for _ in 0..10 {
-        let service = service(&Arc::new(Ticker::default()), |settings| settings.max_sessions = LIMIT);
+        let service = service(&Arc::new(Ticker::default()), |settings| settings.config.max_sessions = LIMIT);
         let router = router(&service);
         let answers = at_once(&router, 64, initialize).await;
         assert!(answers.iter().all(|answer| answer.status() == StatusCode::OK));
@@ -215,7 +215,7 @@ async fn concurrent_sse_streams_keep_the_limit() {
     const LIMIT: usize = 4;
     let open = || Request::get("/sse").header("host", "localhost").body(Body::empty()).expect("a request");
     for _ in 0..10 {
-        let service = service(&Arc::new(Ticker::default()), |settings| settings.max_sessions = LIMIT);
+        let service = service(&Arc::new(Ticker::default()), |settings| settings.config.max_sessions = LIMIT);
         let router = router(&service);
         let answers = at_once(&router, 64, open).await;
         let is_open = |answer: &&Response| answer.status() == StatusCode::OK;
@@ -280,7 +280,7 @@ async fn streams_end_with_their_token() {
     const DAY: Duration = Duration::from_secs(24 * 3_600);
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("streams-{}", std::process::id()));
     let store = Store::new(Backend::Sqlite(folder.join("tribune.db"))).expect("a store");
-    let mut service = service(&Arc::new(Ticker::default()), |settings| settings.max_sse = 1_000 * DAY);
+    let mut service = service(&Arc::new(Ticker::default()), |settings| settings.config.max_sse = 1_000 * DAY);
     let accounts = Accounts::new(&store, SignIn::None, None, Arc::new(RuntimeClock), None);
     Arc::get_mut(&mut service).expect("nobody else has it").accounts = Some(Arc::new(accounts));
     let usage = TokenUse { scopes: Scopes::USUAL, ..TokenUse::default() };

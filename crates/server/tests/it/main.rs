@@ -123,8 +123,8 @@ fn service_with(
     change: impl FnOnce(&mut Settings),
 ) -> Arc<Service> {
     let mut settings = Settings::new(([127, 0, 0, 1], 8080).into());
-    settings.source_timeout = PATIENCE;
-    settings.call_timeout = PATIENCE;
+    settings.config.source_timeout = PATIENCE;
+    settings.config.call_timeout = PATIENCE;
     change(&mut settings);
     let sources = sources.into_iter().map(|source| source as Arc<dyn Source>).collect();
     Arc::new(Service::new(settings, sources, profiles, Arc::new(SystemClock)).expect("a service"))
@@ -186,7 +186,7 @@ async fn failing_and_slow_sources_cost_only_their_results() {
     ];
     // The slow one would never answer.
     let service = service_with(sources, Vec::new(), |settings| {
-        settings.source_timeout = Duration::from_secs(2);
+        settings.config.source_timeout = Duration::from_secs(2);
     });
     let result = search(&service, "x").await;
     assert_eq!(result["isError"], false);
@@ -331,7 +331,7 @@ async fn profiles_select_sources_tools_and_host_names() {
 async fn legacy_results_are_optional() {
     for (on, era) in [(false, "modern"), (true, "modern"), (true, "legacy"), (false, "legacy")] {
         let service = service_with(vec![Fake::new("a", Behaviour::Answers)], Vec::new(), |s| {
-            s.legacy_results = on;
+            s.config.legacy_results = on;
         });
         let params = json!({"name": "search", "arguments": {"query": "x"}});
         let request = if era == "modern" {
@@ -402,7 +402,7 @@ async fn disconnected_client_cancels_its_call() {
 #[tokio::test]
 async fn slow_call_times_out() {
     let service = service_with(vec![Fake::new("slow", Behaviour::Stalls)], Vec::new(), |settings| {
-        settings.call_timeout = Duration::from_millis(300);
+        settings.config.call_timeout = Duration::from_millis(300);
     });
     let result = search(&service, "x").await;
     assert_eq!(result["isError"], true);

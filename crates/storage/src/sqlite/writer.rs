@@ -2,9 +2,9 @@
 //! one flush, so more callers means more changes per second.
 
 use std::mem;
-use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
+use parking_lot::Mutex;
 use sqlx::Connection as _;
 use sqlx::sqlite::SqliteConnection;
 use tokio::sync::{mpsc, oneshot};
@@ -32,7 +32,7 @@ impl Writer {
     }
 
     pub(super) async fn write<W: Write>(&self, write: W) -> Result<W::Output> {
-        let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let jobs = self.jobs.lock().clone();
         let jobs = jobs.ok_or_else(error::closed)?;
         let (reply, answer) = oneshot::channel();
         let job = Box::new(Pending { write, outcome: None, reply });
@@ -42,8 +42,8 @@ impl Writer {
 
     /// Returns when all waiting changes are done.
     pub(super) async fn close(&self) {
-        self.jobs.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let task = self.task.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.jobs.lock().take();
+        let task = self.task.lock().take();
         if let Some(task) = task {
             let _ = task.await;
         }

@@ -124,7 +124,7 @@ pub(super) async fn run(
         let known: Vec<&str> = state.registry.names().collect();
         bail!("there is no tool `{tool}`; there are: {}", known.join(", "));
     };
-    let cx = CallContext::new(Principal::Local, Instant::now() + service.settings.call_timeout);
+    let cx = CallContext::new(Principal::Local, Instant::now() + service.settings.config.call_timeout);
     Ok(tribune_server::service::call::run(service, &registered, arguments, &cx).await?)
 }
 

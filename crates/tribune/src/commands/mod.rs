@@ -24,6 +24,7 @@ use std::process::ExitCode;
 use anyhow::bail;
 use jiff::Timestamp;
 use serde_json::Value;
+use tokio::signal::unix::{SignalKind, signal};
 use tribune_core::UserId;
 use tribune_storage::{AuditEntry, Store};
 
@@ -140,6 +141,26 @@ fn print_either(as_json: bool, json: &Value, readable: impl FnOnce() -> String) 
     })
 }
 
+/// Prints a list as JSON or as a table; `none` is printed in place of an empty table.
+fn print_list<T>(
+    as_json: bool,
+    items: &[T],
+    view: fn(&T) -> Value,
+    none: &str,
+    header: &[&str],
+    row: impl FnMut(&T) -> Vec<String>,
+) -> anyhow::Result<()> {
+    if as_json {
+        return print(&items.iter().map(view).collect::<Value>().to_string());
+    }
+    if items.is_empty() {
+        return print(none);
+    }
+    let header = header.iter().map(|&title| title.to_owned()).collect();
+    let rows: Vec<_> = std::iter::once(header).chain(items.iter().map(row)).collect();
+    print(&table(&rows, usize::MAX))
+}
+
 /// A time in a table.
 fn minute(at: Option<Timestamp>) -> String {
     at.map_or_else(|| "never".to_owned(), |at| at.strftime("%Y-%m-%d %H:%M").to_string())
@@ -151,18 +172,16 @@ fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
 
 /// Waits for Ctrl-C or a service manager's signal.
 async fn stop_signal() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminate.recv() => {}
-            }
-            return;
+    let terminated = async {
+        match signal(SignalKind::terminate()) {
+            Ok(mut terminate) => drop(terminate.recv().await),
+            Err(_) => std::future::pending().await,
         }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        () = terminated => {}
     }
-    drop(tokio::signal::ctrl_c().await);
 }
 
 /// `3 files`, `1 file`.

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::io::IsTerminal;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use parking_lot::Mutex;
 use tribune_core::escape_controls;
 
 use super::print;
@@ -44,7 +44,7 @@ impl Progress {
         if total == 0 {
             return;
         }
-        let mut open = self.open();
+        let mut open = self.open.lock();
         let bar = open.entry((source.to_owned(), step)).or_insert_with(|| {
             let bar = self.bars.add(ProgressBar::new(total));
             if let Ok(style) = ProgressStyle::with_template(TEMPLATE) {
@@ -59,7 +59,7 @@ impl Progress {
     }
 
     pub fn done(&self, source: &str, step: Step) {
-        if let Some(bar) = self.open().remove(&(source.to_owned(), step)) {
+        if let Some(bar) = self.open.lock().remove(&(source.to_owned(), step)) {
             bar.finish_and_clear();
             self.bars.remove(&bar);
         }
@@ -73,9 +73,5 @@ impl Progress {
     /// A line on standard error, above the bars.
     pub fn complain(&self, text: &str) {
         self.bars.suspend(|| eprintln!("tribune: {}", escape_controls(text)));
-    }
-
-    fn open(&self) -> MutexGuard<'_, HashMap<(String, Step), ProgressBar>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -11,7 +11,7 @@ use tribune_core::{Scopes, UserId};
 use tribune_server::identity::{TokenUse, new_token};
 use tribune_storage::{Token as KeptToken, Tokens};
 
-use super::{minute, print, record, table, with_store};
+use super::{minute, print, print_list, record, with_store};
 use crate::cli::{Common, TokenCreate, TokenVerb};
 
 pub fn run(common: &Common, verb: &TokenVerb) -> anyhow::Result<ExitCode> {
@@ -73,16 +73,10 @@ async fn create(tokens: &Tokens, args: &TokenCreate) -> anyhow::Result<String> {
 }
 
 async fn list(tokens: &Tokens, as_json: bool) -> anyhow::Result<()> {
-    let tokens = tokens.list().await?;
-    if as_json {
-        return print(&Value::from(tokens.iter().map(view).collect::<Vec<_>>()).to_string());
-    }
-    if tokens.is_empty() {
-        return print("There are no tokens. Create one with `tribune token create --user NAME`.");
-    }
-    let mut rows = vec![["ID", "USER", "CREATED", "LAST USED", "STATE", "LABEL"].map(str::to_owned).to_vec()];
     let now = Timestamp::now();
-    rows.extend(tokens.iter().map(|token| {
+    let none = "There are no tokens. Create one with `tribune token create --user NAME`.";
+    let header = ["ID", "USER", "CREATED", "LAST USED", "STATE", "LABEL"];
+    print_list(as_json, &tokens.list().await?, view, none, &header, |token| {
         vec![
             token.id.clone(),
             token.user.to_string(),
@@ -91,8 +85,7 @@ async fn list(tokens: &Tokens, as_json: bool) -> anyhow::Result<()> {
             state(token, now),
             token.label.clone().unwrap_or_default(),
         ]
-    }));
-    print(&table(&rows, usize::MAX))
+    })
 }
 
 async fn revoke(tokens: &Tokens, id: &str, as_json: bool) -> anyhow::Result<()> {

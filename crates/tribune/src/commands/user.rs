@@ -13,7 +13,7 @@ use tribune_core::UserId;
 use tribune_oauth::hash_password;
 use tribune_storage::{Grant, Grants, User, Users};
 
-use super::{minute, print, record, table, with_store};
+use super::{minute, print, print_list, record, with_store};
 use crate::cli::{Common, UserAdd, UserVerb};
 
 const MIN_PASSWORD_CHARS: usize = 8;
@@ -66,18 +66,10 @@ async fn add(users: &Users, args: &UserAdd) -> anyhow::Result<()> {
 }
 
 async fn list(users: &Users, as_json: bool) -> anyhow::Result<()> {
-    let users = users.list().await?;
-    if as_json {
-        return print(&Value::from(users.iter().map(view).collect::<Vec<_>>()).to_string());
-    }
-    if users.is_empty() {
-        return print("There are no users. Add one with `tribune user add NAME`.");
-    }
-    let mut rows = vec![["USER", "CREATED", "SIGNS IN", "GROUPS"].map(str::to_owned).to_vec()];
-    rows.extend(users.iter().map(|user| {
+    let none = "There are no users. Add one with `tribune user add NAME`.";
+    print_list(as_json, &users.list().await?, view, none, &["USER", "CREATED", "SIGNS IN", "GROUPS"], |user| {
         vec![user.name.to_string(), minute(Some(user.created_at)), signs_in(user).to_owned(), user.groups.join(" ")]
-    }));
-    print(&table(&rows, usize::MAX))
+    })
 }
 
 async fn remove(users: &Users, name: &str) -> anyhow::Result<()> {
@@ -113,14 +105,9 @@ async fn change_groups(users: &Users, name: &str, add: &[String], remove: &[Stri
 async fn list_grants(grants: &Grants, name: &str, as_json: bool) -> anyhow::Result<()> {
     let name = named(name)?;
     let grants = grants.list(&name, Timestamp::now()).await?;
-    if as_json {
-        return print(&Value::from(grants.iter().map(view_grant).collect::<Vec<_>>()).to_string());
-    }
-    if grants.is_empty() {
-        return print(&format!("{name} lets no program in."));
-    }
-    let mut rows = vec![["ID", "PROGRAM", "SCOPES", "PROFILE", "SINCE", "LAST USED"].map(str::to_owned).to_vec()];
-    rows.extend(grants.iter().map(|grant| {
+    let none = format!("{name} lets no program in.");
+    let header = ["ID", "PROGRAM", "SCOPES", "PROFILE", "SINCE", "LAST USED"];
+    print_list(as_json, &grants, view_grant, &none, &header, |grant| {
         vec![
             grant.id.clone(),
             match grant.client_name.as_str() {
@@ -132,8 +119,7 @@ async fn list_grants(grants: &Grants, name: &str, as_json: bool) -> anyhow::Resu
             minute(Some(grant.created_at)),
             minute(grant.used_at),
         ]
-    }));
-    print(&table(&rows, usize::MAX))
+    })
 }
 
 async fn revoke(grants: &Grants, name: &str, id: &str) -> anyhow::Result<()> {

@@ -31,7 +31,6 @@ pub struct Parts {
     demo: Option<Arc<Demo>>,
     is_server: bool,
     audit: Option<AuditSettings>,
-    /// The way to the nodes that count rates together with this one.
     nodes: Option<RedisCounts>,
     pub people: Arc<People>,
 }
@@ -105,8 +104,7 @@ pub fn compose(config: &Config, mut settings: Settings, mode: Mode) -> anyhow::R
         local::make_private(&config.data_dir)?;
         settings.local = local_proof(&config.data_dir, &settings.public_url)?;
     }
-    let redis = if mode == Mode::Server { config.cache.redis(&config.dir)? } else { None };
-    let nodes = redis.map(|client| RedisCounts::new(client, uuid::Uuid::new_v4().simple().to_string()));
+    let nodes = if mode == Mode::Server { nodes(config)? } else { None };
     settings.shared = nodes.is_some().then(Arc::default);
     let environment = environment(config, Links::new(&settings.public_url), mode);
     let corpora = Corpora::build(config, environment.clone(), Pool::start()?)?;
@@ -131,6 +129,13 @@ pub fn compose(config: &Config, mut settings: Settings, mode: Mode) -> anyhow::R
         nodes,
         people,
     })
+}
+
+/// The way to the nodes that count rates together with this one.
+#[expect(clippy::disallowed_methods, reason = "the composition root chooses the randomness")]
+fn nodes(config: &Config) -> tribune_core::Result<Option<RedisCounts>> {
+    let node = uuid::Uuid::new_v4().simple().to_string();
+    Ok(config.cache.redis(&config.dir)?.map(|client| RedisCounts::new(client, node)))
 }
 
 fn environment(config: &Config, links: Links, mode: Mode) -> Environment {

@@ -1,15 +1,14 @@
 //! The configuration file as it is written: every section, and errors with their line.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::Deserialize;
-use tribune_config::check_range;
 use tribune_corpus::EmbedderConfig;
+use tribune_limits::LimitSettings;
 
 use super::audit::Audit;
 use super::exposed;
-use super::limits::Limits;
 use super::sources::SourceConfig;
 use super::variables::{self, Variables};
 
@@ -23,7 +22,7 @@ pub type MarketConfig = tribune_market::Config<tribune_trading::Config>;
 #[serde(deny_unknown_fields)]
 pub struct ConfigFile {
     #[serde(default)]
-    pub server: Server,
+    pub server: tribune_server::Config,
     #[serde(default)]
     pub embedder: EmbedderConfig,
     #[serde(default)]
@@ -37,7 +36,7 @@ pub struct ConfigFile {
     #[serde(default)]
     pub audit: Audit,
     #[serde(default)]
-    pub limits: Limits,
+    pub limits: LimitSettings,
     pub store: Option<tribune_storage::Config>,
     pub agent: Option<AgentTable>,
 }
@@ -73,70 +72,6 @@ pub struct Oidc {
     /// Addresses (`ann@example.org`) and domains (`@example.org`) that may sign in; empty for all.
     #[serde(default)]
     pub allow: Vec<String>,
-}
-
-/// `[server]`.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct Server {
-    pub listen: Option<String>,
-    pub ops_listen: Option<String>,
-    pub public_url: Option<String>,
-    pub data_dir: Option<PathBuf>,
-    pub auto_index: bool,
-    pub watch: bool,
-    pub allowed_hosts: Vec<String>,
-    pub allowed_origins: Vec<String>,
-    pub sessions: bool,
-    pub session_idle_secs: u64,
-    pub max_sessions: usize,
-    pub max_body_mb: usize,
-    pub call_timeout_secs: u64,
-    pub source_timeout_secs: u64,
-    pub keep_alive_secs: u64,
-    pub sse_max_secs: u64,
-    pub drain_secs: u64,
-    pub legacy_results: bool,
-    pub admin_token: Option<String>,
-}
-
-impl Default for Server {
-    fn default() -> Self {
-        Self {
-            listen: None,
-            ops_listen: None,
-            public_url: None,
-            data_dir: None,
-            auto_index: true,
-            watch: true,
-            allowed_hosts: Vec::new(),
-            allowed_origins: Vec::new(),
-            sessions: true,
-            session_idle_secs: 300,
-            max_sessions: 2_000,
-            max_body_mb: 4,
-            call_timeout_secs: 45,
-            source_timeout_secs: 10,
-            keep_alive_secs: 15,
-            sse_max_secs: 3600,
-            drain_secs: 25,
-            legacy_results: false,
-            admin_token: None,
-        }
-    }
-}
-
-impl Server {
-    pub(super) fn check(&self) -> tribune_core::Result<()> {
-        check_range("server.keep_alive_secs", self.keep_alive_secs, 1, 15)?;
-        check_range("server.sse_max_secs", self.sse_max_secs, 1, 3600)?;
-        check_range("server.session_idle_secs", self.session_idle_secs, 1, 86_400)?;
-        check_range("server.call_timeout_secs", self.call_timeout_secs, 1, 300)?;
-        check_range("server.source_timeout_secs", self.source_timeout_secs, 1, 300)?;
-        check_range("server.max_sessions", self.max_sessions as u64, 1, 1_000_000)?;
-        check_range("server.drain_secs", self.drain_secs, 0, 600)?;
-        check_range("server.max_body_mb", self.max_body_mb as u64, 1, 64)
-    }
 }
 
 /// `[profiles.NAME]`.

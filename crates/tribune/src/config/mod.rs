@@ -10,7 +10,6 @@
 mod audit;
 mod exposed;
 mod file;
-mod limits;
 mod sources;
 #[cfg(test)]
 mod tests;
@@ -19,7 +18,6 @@ mod variables;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use tribune_config::Secret;
@@ -65,7 +63,7 @@ pub struct Config {
     pub ops_listen: Option<SocketAddr>,
     pub data_dir: PathBuf,
     /// `[server]`, with a checked public address and the administrator's token itself.
-    pub server: file::Server,
+    pub server: tribune_server::Config,
     /// The default model of sources.
     pub embedder: EmbedderChoice,
     pub sources: Vec<SourceConfig>,
@@ -150,7 +148,8 @@ impl Config {
             market.check()?;
             market.trading.check(market.rest_url.as_deref(), dir)?;
         }
-        let limits = file.limits.settings()?;
+        let limits = file.limits;
+        limits.check()?;
         let mut warnings = exposed;
         let is_public = |url: &&String| Reach::of(url) != Reach::ThisMachine;
         if let Some(url) = server.public_url.as_ref().filter(is_public)
@@ -218,28 +217,14 @@ impl Config {
 
     /// The server's settings, once the address it listens on is known.
     pub fn settings(&self, listen: SocketAddr, conformance: bool) -> Settings {
-        let server = &self.server;
-        let secs = Duration::from_secs;
         let mut settings = Settings::new(listen);
-        if let Some(url) = &server.public_url {
+        if let Some(url) = &self.server.public_url {
             settings.public_url.clone_from(url);
         } else if listen.ip().is_unspecified() {
             settings.public_url = format!("http://localhost:{}", listen.port());
         }
-        settings.allowed_hosts.clone_from(&server.allowed_hosts);
-        settings.allowed_origins.clone_from(&server.allowed_origins);
-        settings.sessions = server.sessions;
-        settings.session_idle = secs(server.session_idle_secs);
-        settings.max_sessions = server.max_sessions;
-        settings.max_body_bytes = server.max_body_mb * 1024 * 1024;
-        settings.call_timeout = secs(server.call_timeout_secs);
-        settings.source_timeout = secs(server.source_timeout_secs);
-        settings.keep_alive = secs(server.keep_alive_secs);
-        settings.max_sse = secs(server.sse_max_secs);
-        settings.limits.clone_from(&self.limits);
-        settings.drain = secs(server.drain_secs);
-        settings.legacy_results = server.legacy_results;
-        settings.admin_token.clone_from(&server.admin_token);
+        settings.config = self.server.clone();
+        settings.limits = self.limits.clone();
         settings.auth_required = self.auth.required;
         settings.offers_oauth = self.auth.issuer.is_some();
         settings.conformance = conformance;

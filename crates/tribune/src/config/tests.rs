@@ -1,5 +1,7 @@
 //! Whole configurations: what is accepted, refused, documented.
 
+use std::time::Duration;
+
 use super::file::Profile;
 use super::variables::{SECTIONS, keys_of};
 use super::*;
@@ -28,7 +30,7 @@ fn unknown_source_key_has_its_line() {
 }
 
 #[test]
-fn a_wrong_key_is_named_with_its_line_and_the_near_one() {
+fn unknown_key_error_has_line_and_suggestion() {
     let message = fault("[server]\nlisten = \"127.0.0.1:1\"\npublic_ulr = \"https://x\"\n");
     assert!(message.contains("tribune.toml:3:1"), "{message}");
     assert!(message.contains("`public_ulr`"), "{message}");
@@ -42,7 +44,7 @@ fn broken_toml_is_named_with_its_line() {
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused_with_the_fix() {
+fn impossible_settings_are_refused_with_the_fix() {
     for (text, told) in [
         ("[server]\nlisten = \"8080\"", "such as \"127.0.0.1:8080\""),
         ("[server]\npublic_url = \"tribune.example.org\"", "such as \"https://tribune.example.org\""),
@@ -76,13 +78,13 @@ fn the_variables_overrides_the_file() {
     let config = Config::parse("[server]\nlisten = \"127.0.0.1:1\"", Path::new("t.toml"), &variables).expect("config");
     assert_eq!(config.listen.port(), 9);
     let settings = config.settings(config.listen, false);
-    assert!(!settings.sessions);
-    assert_eq!(settings.allowed_hosts, ["a.example", "b.example"]);
-    assert_eq!(settings.drain, Duration::from_secs(3));
+    assert!(!settings.config.sessions);
+    assert_eq!(settings.config.allowed_hosts, ["a.example", "b.example"]);
+    assert_eq!(settings.config.drain, Duration::from_secs(3));
 }
 
 #[test]
-fn a_variable_that_sets_nothing_or_does_not_fit_is_named() {
+fn wrong_variables_are_refused_by_name() {
     for (name, value, told) in [
         ("TRIBUNE_SERVER_LISTNE", "x", "did you mean TRIBUNE_SERVER_LISTEN?"),
         ("TRIBUNE_SERVER_SESSIONS", "maybe", "TRIBUNE_SERVER_SESSIONS=maybe does not fit"),
@@ -94,7 +96,7 @@ fn a_variable_that_sets_nothing_or_does_not_fit_is_named() {
 }
 
 #[test]
-fn tasks_are_served_where_a_store_or_an_agent_is_configured() {
+fn store_or_agent_section_serves_tasks() {
     assert!(!parse("").expect("config").tasks);
     for text in ["[agent]", "[store]\nurl = \"sqlite:x\""] {
         assert!(parse(text).expect("config").tasks, "{text}");
@@ -104,7 +106,7 @@ fn tasks_are_served_where_a_store_or_an_agent_is_configured() {
 }
 
 #[test]
-fn a_cache_without_a_market_is_told_to_be_idle() {
+fn cache_without_market_is_warned_about() {
     let alone = parse("[cache]\nurl = \"memory:\"").expect("config");
     assert!(alone.warnings[0].contains("without [market]"), "{:?}", alone.warnings);
     let rates = parse("[cache]\nurl = \"redis://127.0.0.1:6379\"").expect("config");
@@ -127,7 +129,7 @@ fn a_proxy_without_a_name_is_told() {
 }
 
 #[test]
-fn a_process_without_a_feed_needs_a_shared_cache() {
+fn node_without_feed_needs_a_shared_cache() {
     let told = fault("[market]\nfeed = false");
     assert!(told.contains("redis://127.0.0.1:6379"), "{told}");
     let shared = parse("[market]\nfeed = false\n[cache]\nurl = \"redis://127.0.0.1:6379\"").expect("config");
@@ -156,7 +158,7 @@ fn variables_set_keys_of_several_sections() {
 }
 
 #[test]
-fn a_market_is_served_by_being_there_and_its_schemes_are_its_own() {
+fn market_section_serves_a_market_and_reserves_its_schemes() {
     assert!(parse("").expect("config").market.is_none());
     assert!(parse("[market]").expect("config").market.is_some());
     let taken = "[market]\n[[sources]]\nname = \"ticker\"\nkind = \"documents\"\npath = \"x\"";

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use anyhow::bail;
 use serde::de::DeserializeOwned;
+use tribune_limits::LimitSettings;
 
 use super::audit::Audit;
-use super::file::{AgentTable, Auth, MarketConfig, Server};
-use super::limits::Limits;
+use super::file::{AgentTable, Auth, MarketConfig};
 
 /// Variables by name.
 pub type Variables = BTreeMap<String, String>;
@@ -30,10 +30,10 @@ const fn section<T: DeserializeOwned>(name: &'static str, is_implied: bool) -> S
 }
 
 pub(super) const SECTIONS: [Section; 8] = [
-    section::<Server>("server", true),
+    section::<tribune_server::Config>("server", true),
     section::<Auth>("auth", true),
     section::<Audit>("audit", true),
-    section::<Limits>("limits", true),
+    section::<LimitSettings>("limits", true),
     section::<tribune_storage::Config>("store", true),
     section::<AgentTable>("agent", true),
     section::<tribune_reports::Config>("cache", true),

@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use tantivy::query::{AllQuery, BooleanQuery, BoostQuery, EnableScoring, Occur, PhraseQuery, Query, TermQuery};
 use tantivy::schema::IndexRecordOption;
-use tantivy::tokenizer::{TextAnalyzer, TokenStream};
 use tantivy::{DocSet, Searcher, TERMINATED, Term};
 
 use super::best::Best;
@@ -13,7 +12,7 @@ use super::schema::Fields;
 use super::segments::{Segment, Segments};
 use super::visible::VisibleEntries;
 use crate::engine::{Candidate, Ranking, Visible};
-use crate::query::{Demand, Want, significant};
+use crate::query::{Demand, Want};
 
 /// The most words to rank by: of a long query, the rarest say what it is about.
 const MAX_RANKED_WORDS: usize = 64;
@@ -28,34 +27,28 @@ pub(super) struct Plan {
 }
 
 /// `None` if there is nothing to search for.
-pub(super) fn plan(
-    segments: &Segments,
-    fields: &Fields,
-    analyzer: &mut TextAnalyzer,
-    ranking: &Ranking<'_>,
-) -> tantivy::Result<Option<Plan>> {
+pub(super) fn plan(segments: &Segments, fields: &Fields, ranking: &Ranking<'_>) -> tantivy::Result<Option<Plan>> {
     // Distinct words with their counts: a repeated word weighs more.
     let mut ranked: Vec<(Term, u32)> = Vec::new();
-    let mut known: HashMap<String, usize> = HashMap::new();
+    let mut known: HashMap<&str, usize> = HashMap::new();
     let mut demands: Vec<(Occur, Box<dyn Query>)> = Vec::new();
     let mut has_required_words = false;
-    for clause in significant(ranking.clauses) {
+    for clause in ranking.clauses {
         let occur = match clause.demand {
             Demand::Should => Occur::Should,
             Demand::Must => Occur::Must,
             Demand::MustNot => Occur::MustNot,
         };
-        let (field, text) = match &clause.want {
-            Want::Words { field, text, .. } => (field.as_deref(), text),
+        let (field, words) = match &clause.want {
+            Want::Words { field, words, .. } => (field.as_deref(), words),
             Want::Within(condition) => {
                 demands.push((occur, filter::condition(condition, segments, fields)?));
                 continue;
             }
         };
-        let words = words(analyzer, text);
         if occur == Occur::Should {
             for word in words {
-                let at = *known.entry(word).or_insert_with_key(|word| {
+                let at = *known.entry(word).or_insert_with(|| {
                     ranked.push((term(fields, None, word), 0));
                     ranked.len() - 1
                 });
@@ -144,12 +137,6 @@ fn together(mut terms: Vec<Term>) -> Box<dyn Query> {
         return Box::new(TermQuery::new(terms.remove(0), IndexRecordOption::WithFreqs));
     }
     Box::new(PhraseQuery::new(terms))
-}
-
-fn words(analyzer: &mut TextAnalyzer, text: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    analyzer.token_stream(text).process(&mut |token| words.push(token.text.clone()));
-    words
 }
 
 impl Plan {

@@ -4,16 +4,19 @@
 //! search never loads it.
 
 use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use tantivy::schema::{
     Field, IndexRecordOption, JsonObjectOptions, STORED, STRING, Schema, TextFieldIndexing, TextOptions,
 };
 use tantivy::tokenizer::{
-    AsciiFoldingFilter, Language, LowerCaser, RemoveLongFilter, SimpleTokenizer, Stemmer, TextAnalyzer, TokenStream,
+    AsciiFoldingFilter, Language, LowerCaser, RawTokenizer, RemoveLongFilter, SimpleTokenizer, Stemmer, TextAnalyzer,
+    TextAnalyzerBuilder, TokenStream, Tokenizer,
 };
 
 pub(super) use crate::engine::days;
-use crate::passage::Words;
+use crate::hash;
+use crate::passage::{Stem, Words, stem_of};
 
 /// Changes when older indexes can no longer be read; part of the folder's name.
 pub(super) const FORMAT: &str = "v3";
@@ -102,28 +105,66 @@ impl Fields {
 
 /// Lower case, without accents, stemmed in English. Stop words stay, so that phrases with them are found.
 pub(super) fn analyzer() -> TextAnalyzer {
-    TextAnalyzer::builder(SimpleTokenizer::default())
-        .filter(RemoveLongFilter::limit(100))
-        .filter(LowerCaser)
-        .filter(AsciiFoldingFilter)
-        .filter(Stemmer::new(Language::English))
-        .build()
+    folding().filter(Stemmer::new(Language::English)).build()
 }
 
-/// The words of an index as the analyser makes them.
-pub struct EnglishWords(pub(super) TextAnalyzer);
+fn folding() -> TextAnalyzerBuilder<impl Tokenizer> {
+    let words = TextAnalyzer::builder(SimpleTokenizer::default()).filter(RemoveLongFilter::limit(100));
+    words.filter(LowerCaser).filter(AsciiFoldingFilter)
+}
+
+/// The words of an index as the analyser makes them, in two steps.
+#[derive(Clone)]
+pub struct EnglishWords {
+    folded: TextAnalyzer,
+    /// Stems one folded word.
+    stemmer: TextAnalyzer,
+}
 
 impl Default for EnglishWords {
     fn default() -> Self {
-        Self(analyzer())
+        let stemmer = TextAnalyzer::builder(RawTokenizer::default()).filter(Stemmer::new(Language::English));
+        Self { folded: folding().build(), stemmer: stemmer.build() }
     }
 }
 
 impl Words for EnglishWords {
     fn each(&mut self, text: &str, word: &mut dyn FnMut(&str, Range<usize>)) {
-        let mut stream = self.0.token_stream(text);
-        stream.process(&mut |token| word(&token.text, token.offset_from..token.offset_to));
+        let Self { folded, stemmer } = self;
+        folded.token_stream(text).process(&mut |token| {
+            let span = token.offset_from..token.offset_to;
+            stemmer.token_stream(&token.text).process(&mut |stemmed| word(&stemmed.text, span.clone()));
+        });
     }
+
+    fn each_stem(&mut self, text: &str, stem: &mut dyn FnMut(Stem, Range<usize>)) {
+        let Self { folded, stemmer } = self;
+        folded.token_stream(text).process(&mut |token| {
+            let make = || {
+                let mut made = 0;
+                stemmer.token_stream(&token.text).process(&mut |stemmed| made = stem_of(&stemmed.text));
+                made
+            };
+            stem(known_stem(&token.text, make), token.offset_from..token.offset_to);
+        });
+    }
+}
+
+/// The stem of a folded word. The last ones are kept, because most of the time of a search that finds new passages went
+/// into stemming the same words again. A slot has the upper half of the word's hash, and the stem.
+fn known_stem(word: &str, make: impl FnOnce() -> Stem) -> Stem {
+    const SLOTS: usize = 1 << 14;
+    const UPPER: u64 = !0 << 32;
+    static KNOWN: [AtomicU64; SLOTS] = [const { AtomicU64::new(0) }; SLOTS];
+    let hash = hash::stable(word);
+    let slot = &KNOWN[hash as usize % SLOTS];
+    let known = slot.load(Ordering::Relaxed);
+    if known & UPPER == hash & UPPER {
+        return known as Stem;
+    }
+    let stem = make();
+    slot.store(hash & UPPER | u64::from(stem), Ordering::Relaxed);
+    stem
 }
 
 /// The date of a day counted by [`days`].
@@ -137,10 +178,8 @@ pub(super) const MAX_FACET_BYTES: usize = 120;
 
 /// Folds a value for filters: lower case, without accents, single spaces.
 pub(super) fn folded(value: &str) -> String {
-    let mut analyzer = TextAnalyzer::builder(tantivy::tokenizer::RawTokenizer::default())
-        .filter(LowerCaser)
-        .filter(AsciiFoldingFilter)
-        .build();
+    let mut analyzer =
+        TextAnalyzer::builder(RawTokenizer::default()).filter(LowerCaser).filter(AsciiFoldingFilter).build();
     let joined = value.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut folded = String::with_capacity(joined.len());
     analyzer.token_stream(&joined).process(&mut |token| folded.push_str(&token.text));
@@ -154,4 +193,25 @@ pub(super) fn facet_prefix(field: &str) -> String {
 
 pub(super) fn facet_term(fields: &Fields, field: &str, value: &str) -> tantivy::Term {
     tantivy::Term::from_field_text(fields.facet, &(facet_prefix(field) + &folded(value)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn known_stems_are_those_of_the_words(texts in proptest::collection::vec("([a-zA-ZéÉß]{1,9}(ing|ness|ies|s)?[ ,.'-]){0,30}", 3)) {
+            let words = &mut EnglishWords::default();
+            for text in texts.iter().chain(&texts) {
+                let (mut made, mut known) = (Vec::new(), Vec::new());
+                analyzer().token_stream(text).process(&mut |token| {
+                    made.push((stem_of(&token.text), token.offset_from..token.offset_to));
+                });
+                words.each_stem(text, &mut |stem, span| known.push((stem, span)));
+                prop_assert_eq!(made, known);
+            }
+        }
+    }
 }

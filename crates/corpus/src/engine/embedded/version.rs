@@ -7,7 +7,6 @@ use std::sync::Arc;
 use quick_cache::sync::Cache;
 use tantivy::query::{EnableScoring, MoreLikeThisQuery, Query};
 use tantivy::schema::OwnedValue;
-use tantivy::tokenizer::TextAnalyzer;
 use tantivy::{DocAddress, Index, ReloadPolicy, TantivyDocument, Term};
 
 use super::dense::Dense;
@@ -40,7 +39,7 @@ pub(super) struct EmbeddedVersion {
     fields: Fields,
     dense: Option<Dense>,
     manifest: Manifest,
-    analyzer: TextAnalyzer,
+    words: EnglishWords,
     visible: Cache<Arc<[String]>, Arc<VisibleEntries>>,
 }
 
@@ -70,7 +69,7 @@ impl EmbeddedVersion {
             fields: Fields::new(),
             dense,
             manifest,
-            analyzer: analyzer(),
+            words: EnglishWords::default(),
             visible: Cache::new(CACHED_VISIBLE),
         }))
     }
@@ -125,11 +124,11 @@ impl Version for EmbeddedVersion {
     }
 
     fn words(&self) -> Box<dyn Words> {
-        Box::new(EnglishWords(self.analyzer.clone()))
+        Box::new(self.words.clone())
     }
 
     fn rank(&self, ranking: &Ranking<'_>, legs: &[Leg<'_>]) -> Result<Vec<Vec<Candidate>>> {
-        let plan = plan(&self.segments, &self.fields, &mut self.analyzer.clone(), ranking)?;
+        let plan = plan(&self.segments, &self.fields, ranking)?;
         let visible = self.visible(ranking.visible)?;
         let visible = visible.as_deref();
         let rank = |leg: &Leg<'_>| match (leg, &plan, &self.dense) {

@@ -1,12 +1,10 @@
 use super::*;
-use crate::market::tape::Trade;
 use crate::number::Quantity;
 
 const NOW: Millis = 250_000;
 
-fn trade(id: u64, time: Millis, price: Price, quantity: Quantity, buyer_is_maker: bool) -> Aggregate {
-    let trade = Trade { id, price, quantity, time, buyer_is_maker };
-    Aggregate::of_trade(&trade, id)
+fn trade(id: u64, time: Millis, price: Price, quantity: Quantity, buyer_is_maker: bool) -> Trade {
+    Trade { id, price, quantity, time, buyer_is_maker }
 }
 
 fn sample() -> Candles {

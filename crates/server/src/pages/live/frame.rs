@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn problem_is_sent_once_and_so_is_its_end() {
+    fn problem_and_recovery_are_sent_once() {
         let fine = frame(&[("head", "[1]")], None);
         let broken = frame(&[], Some("the exchange is \"down\"\nnow"));
         let expected = "event: trouble\ndata: \"the exchange is \\\"down\\\"\\nnow\"\n\n";

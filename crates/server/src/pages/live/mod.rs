@@ -79,10 +79,7 @@ impl Live {
             _ => &self.user_slots,
         };
         let busy = || problem::with_status(StatusCode::SERVICE_UNAVAILABLE, "busy", BUSY);
-        let place = service.limits.stream(&caller.principal, caller.peer).map_err(|exceeded| {
-            let (status, wait) = (StatusCode::TOO_MANY_REQUESTS, exceeded.retry_after_secs());
-            response::limited(false, status, &exceeded.message(), wait)
-        })?;
+        let place = service.limits.stream(&caller.principal, caller.peer)?;
         let slot = slots.clone().try_acquire_owned().map_err(|_| busy())?;
         let mut states = self.feed(service, watched).ok_or_else(busy)?;
         let first = states.wait_for(|state| *state != FeedState::Starting).await;
@@ -94,10 +91,10 @@ impl Live {
         let subscription = Subscription {
             states,
             seen: Frame::default(),
-            keep_alive: service.settings.keep_alive,
+            keep_alive: service.settings.config.keep_alive,
             signed_out: caller.clone().has_ended(service.accounts.clone()).boxed(),
             stopping: service.stopping.clone(),
-            until: tokio::time::Instant::now() + service.settings.max_sse,
+            until: tokio::time::Instant::now() + service.settings.config.max_sse,
             _slot: slot,
             _place: place,
         };
@@ -262,7 +259,7 @@ enum Watched {
 }
 
 impl Watched {
-    /// The same for everybody who would see the same.
+    /// Callers who would see the same page share its name, and with it the feed.
     fn name(&self) -> &str {
         match self {
             Self::Sources { name, .. } => name,
@@ -277,7 +274,7 @@ impl Watched {
             }
             Self::Document { id, fetched } => (id, fetched),
         };
-        let deadline = service.clock.monotonic() + service.settings.source_timeout;
+        let deadline = service.clock.monotonic() + service.settings.config.source_timeout;
         let cx = CallContext::new(Principal::Anonymous, deadline).uncited();
         let view = async {
             if fetched.is_none() {
@@ -290,7 +287,7 @@ impl Watched {
                 None => Ok(None),
             }
         };
-        let view = tokio::time::timeout(service.settings.source_timeout, view).await;
+        let view = tokio::time::timeout(service.settings.config.source_timeout, view).await;
         match view.map_err(|_| Error::unavailable("The source timed out"))?? {
             Some(View::Board(board)) if board.is_live => {
                 let links = Links::new(service.links.path_prefix());

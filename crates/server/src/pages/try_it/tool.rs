@@ -96,7 +96,7 @@ async fn sent(service: &Service, parts: &Parts, body: Body) -> Result<String, (S
     if !sender::is_own_page(&parts.headers, &service.settings.public_url) {
         return Err((StatusCode::FORBIDDEN, sender::REFUSED));
     }
-    match read_limited(body, MAX_FORM_BYTES, service.settings.call_timeout).await {
+    match read_limited(body, MAX_FORM_BYTES, service.settings.config.call_timeout).await {
         Ok(body) => Ok(String::from_utf8_lossy(&body).into_owned()),
         Err((status, _)) => Err((status, TOO_LONG)),
     }

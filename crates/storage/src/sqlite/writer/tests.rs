@@ -134,7 +134,7 @@ async fn sqlite_rollback_fails_every_change() {
 }
 
 #[tokio::test]
-async fn a_change_that_fails_alone_is_undone_alone() {
+async fn failed_change_rolls_back_alone() {
     for kind in [Kind::Single, Kind::Several] {
         let fixture = WriterFixture::new("").await;
         let notes = ["first", "second", "first", "third"];
@@ -147,7 +147,7 @@ async fn a_change_that_fails_alone_is_undone_alone() {
 }
 
 #[tokio::test]
-async fn a_full_disk_refuses_and_later_takes_again() {
+async fn writes_recover_after_a_full_disk() {
     for kind in [Kind::Single, Kind::Several] {
         let fixture = WriterFixture::with_room("", Some(40)).await;
         fixture.write_one(kind, "small").await.expect("there is room");
@@ -169,7 +169,7 @@ async fn a_full_disk_refuses_and_later_takes_again() {
 }
 
 #[tokio::test]
-async fn a_panic_ends_its_batch_and_not_the_writer() {
+async fn panic_fails_its_batch_only() {
     for kind in [Kind::Single, Kind::Several] {
         let fixture = WriterFixture::new("").await;
         for _ in 0..2 {

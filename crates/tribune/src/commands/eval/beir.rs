@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_file_and_line() {
+    fn dataset_errors_have_file_and_line() {
         let good = "{\"_id\":\"q1\",\"text\":\"one\"}\n";
         let header = "query-id\tcorpus-id\tscore\n";
         for (queries, qrels, told) in [

@@ -34,7 +34,7 @@ impl Difference {
         let mut draw = |from: &Vec<f64>| mean((0..from.len()).map(|_| from[random.usize(..from.len())]));
         let mut resampled: Vec<f64> = (0..RESAMPLES).map(|_| mean(datasets.iter().map(&mut draw))).collect();
         resampled.sort_by(f64::total_cmp);
-        // Were there no difference, resamples would lie around 0 as they now lie around the observed one.
+        // Without a real difference, resamples would scatter around 0 as they now scatter around the observed one.
         let is_as_far = |resample: &&f64| (**resample - observed).abs() >= observed.abs() - TIE;
         let as_far = resampled.iter().filter(is_as_far).count();
         let at = |share: f64| resampled[((RESAMPLES - 1) as f64 * share).round() as usize];
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_difference_is_sure_and_a_scattered_one_is_not() {
+    fn only_consistent_differences_are_significant() {
         let steady: Vec<f64> = (0..100).map(|n| 0.1 + f64::from(n % 5) * 0.01).collect();
         let sure = Difference::of(&[steady], 1);
         assert!((sure.mean - 0.12).abs() < 1e-9 && sure.low > 0.11 && sure.high < 0.13, "{sure:?}");
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn the_interval_is_as_wide_as_statistics_say() {
+    fn confidence_interval_has_the_expected_width() {
         // 400 differences of ±1 have a standard error of 1/20: 95% lie within 1.96 of them.
         let coins: Vec<f64> = (0..400).map(|n| if n % 2 == 0 { 1.0 } else { -1.0 }).collect();
         let difference = Difference::of(&[coins], 7);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_seed_gives_the_same_and_datasets_count_alike() {
+    fn bootstrap_is_reproducible_and_weighs_datasets_equally() {
         let uneven = [0.3, 0.1, 0.2, -0.17, 0.41, 0.07, -0.09, 0.13, 0.11, -0.06];
         let datasets = [uneven.to_vec(), vec![0.0; 30]];
         assert_eq!(Difference::of(&datasets, 5), Difference::of(&datasets, 5));

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_ranking_is_1_and_a_useless_one_0() {
+    fn best_ranking_scores_1_and_useless_0() {
         let judged = judged(&[("a", 3), ("b", 1)]);
         assert_eq!(
             Scores::of(&ranked(&["a", "b", "z"]), &judged),
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_ideal_counts_ten_documents_however_many_are_relevant() {
+    fn ideal_ranking_counts_ten_documents() {
         let many: Vec<String> = (0..30).map(|n| n.to_string()).collect();
         let judged: Judgements = many.iter().map(|id| (id.clone(), 1)).collect();
         near(Scores::of(&many, &judged).ndcg_10, 1.0);

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_line() {
+    fn question_errors_have_a_line() {
         for (text, told) in [
             ("one\ta\ntwo\n", ":2: no expected document"),
             ("\ta\n", ":1: the question is empty"),

@@ -137,7 +137,7 @@ impl Examiner<'_> {
     }
 
     async fn holds(&self, id: &DocumentId) -> anyhow::Result<bool> {
-        let cx = CallContext::new(Principal::Local, Instant::now() + self.service.settings.call_timeout);
+        let cx = CallContext::new(Principal::Local, Instant::now() + self.service.settings.config.call_timeout);
         for source in self.profile.sources().iter().filter(|source| source.owns(id.scheme())) {
             if source.fetch(id, &cx).await?.is_some() {
                 return Ok(true);

@@ -1,59 +1,41 @@
 //! The tool calls of one round: checked in order, run concurrently, answered in order.
+//!
+//! - `input`: what the model wrote;
+//! - `outcome`: what became of a call.
 
+mod input;
+mod outcome;
+
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use serde_json::Value;
 use tokio::task::JoinSet;
 use tracing::Instrument;
-use tribune_core::{CallContext, CallDisplay, Clock, Error, ErrorKind, JsonObject, Result, ToolOutput};
+use tribune_core::{CallContext, Clock, Error, ErrorKind, JsonObject, Result, ToolOutput};
 use tribune_storage::MAX_PENDING_CALLS;
 
 use crate::chat::{Citation, Event, Events, ToolCallSummary};
 use crate::confirm::{Decided, HeldCall, MAX_CALL_BYTES, ask, question};
-use crate::model::reply::{Call, MAX_ARGUMENT_BYTES};
-use crate::results::{
-    MAX_PREVIEW_CHARS, add_citation, collect_citations, done_label, object_ids, preview, running_label,
-};
+use crate::model::reply::Call;
+use crate::results::{add_citation, done_label, running_label};
 use crate::rounds::AnsweredCall;
-use crate::text::{Beginning, clip, plain};
+use crate::text::{clip, plain};
 use crate::toolbox::{ToolSet, Toolbox};
+use input::{arguments, distinct_ids, echoed, shown_name, signature};
+pub(crate) use outcome::Outcome;
+use outcome::trace;
 
 /// Maximum calls per round.
 const MAX_CALLS_PER_ROUND: usize = 16;
-/// Longer ids are replaced.
-const MAX_ID_BYTES: usize = 64;
-/// No tool has a longer name.
-const MAX_NAME_CHARS: usize = 64;
-/// The trace of a turn, and the ids of each call in it.
-const MAX_TRACE_CHARS: usize = 1000;
-const MAX_TRACED_IDS: usize = 5;
 
 const DECLINED: &str = "NOT DONE: the user declined. Do not call this again unless they ask for it anew.";
-const REPEATED: &str = "[You made this call already in this turn. It did not run again; this is what it answered.]";
 const TOO_LONG_TO_ASK: &str = "this needs the user's confirmation, and a call of more than 4 KB cannot wait for it; \
     nothing has been done: send less";
 const TOO_MANY_TO_ASK: &str = "this needs the user's confirmation, and 8 calls wait for it already; nothing has been \
     done: ask about those first";
 
 const _: () = assert!(MAX_CALL_BYTES == 4 * 1024 && MAX_PENDING_CALLS == 8, "the sentences above say so");
-
-/// The outcome of a call.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Outcome {
-    /// For a person.
-    pub(crate) summary: ToolCallSummary,
-    /// For the model, already cut.
-    pub(crate) result: Beginning,
-    /// Whether the tool ran, successfully or not.
-    pub(crate) ran: bool,
-    /// Whether the tool only reads.
-    pub(crate) read_only: bool,
-    pub(crate) citations: Vec<Citation>,
-    /// Some ids of the objects in the answer.
-    pub(crate) ids: Vec<String>,
-}
 
 /// Runs the tool calls of one turn and keeps their outcomes.
 pub(crate) struct Caller<'a> {
@@ -332,171 +314,7 @@ impl<'a> Caller<'a> {
     }
 }
 
-impl Outcome {
-    /// Keeps only what is needed of an answer: there may be many, and long ones.
-    fn new(answer: Result<ToolOutput>, display: &CallDisplay, max_result_chars: usize) -> Self {
-        let output = match answer {
-            Ok(output) => output,
-            Err(error) => {
-                let message = clip(error.message(), max_result_chars);
-                return Self { ran: true, ..Self::error(&message) };
-            }
-        };
-        let json: Value = serde_json::from_str(output.json()).unwrap_or(Value::Null);
-        let mut citations = Vec::new();
-        if !display.is_uncitable {
-            collect_citations(&json, &mut citations);
-        }
-        Self {
-            summary: ToolCallSummary {
-                success: true,
-                result_preview: Some(preview(&output, &json, display.items)),
-                ..ToolCallSummary::default()
-            },
-            result: Beginning::of(output.text(), max_result_chars),
-            ran: true,
-            read_only: false,
-            citations,
-            ids: object_ids(&json).take(MAX_TRACED_IDS).map(str::to_owned).collect(),
-        }
-    }
-
-    /// A call that did not run because of the model's input.
-    fn error(message: &str) -> Self {
-        Self::not_run(&format!("error: {message}"), &clip(&plain(message), MAX_PREVIEW_CHARS))
-    }
-
-    /// For a call that was made before.
-    fn repeated(&self) -> Self {
-        let result = format!("{REPEATED}\n{}", self.result.cut(usize::MAX));
-        let result = Beginning::of(&result, usize::MAX);
-        Self { result, citations: Vec::new(), ids: Vec::new(), ..self.clone() }
-    }
-
-    fn not_run(result: &str, preview: &str) -> Self {
-        Self {
-            summary: ToolCallSummary { result_preview: Some(preview.to_owned()), ..ToolCallSummary::default() },
-            result: Beginning::of(result, usize::MAX),
-            ..Self::default()
-        }
-    }
-}
-
-/// What makes two calls the same, whatever the order of their arguments.
-fn signature(tool: &str, arguments: JsonObject) -> String {
-    let mut arguments = Value::Object(arguments);
-    arguments.sort_all_objects();
-    format!("{tool} {arguments}")
-}
-
-/// The calls of a turn to these tools, without what they were about.
-fn trace(done: &[Outcome], tools: &ToolSet) -> String {
-    let line = |outcome: &Outcome| {
-        let ended = match &outcome.summary {
-            summary if summary.success => "done",
-            summary if summary.needs_confirmation => "not run, the user is asked",
-            _ if outcome.ran => "failed",
-            _ => "not run",
-        };
-        let ids = if outcome.ids.is_empty() { String::new() } else { format!(" ({})", outcome.ids.join(", ")) };
-        format!("{}: {ended}{ids}", outcome.summary.tool)
-    };
-    // The name of a tool that does not exist is any text.
-    let known = done.iter().filter(|outcome| tools.find(&outcome.summary.tool).is_some());
-    clip(&known.map(line).collect::<Vec<_>>().join("; "), MAX_TRACE_CHARS)
-}
-
 fn out_of_time() -> Error {
     let message = "the call timed out; it may have been done";
     Error::new(ErrorKind::DeadlineExceeded, message)
-}
-
-/// The arguments of a call; empty input is an empty object.
-fn arguments(call: &Call) -> Result<JsonObject, &'static str> {
-    if call.cut_off {
-        return Err("the call was cut off because the answer was too long; repeat it with less text");
-    }
-    if call.too_long {
-        return Err("the arguments are longer than 64 KB; send less");
-    }
-    if call.arguments.trim().is_empty() {
-        return Ok(JsonObject::new());
-    }
-    match serde_json::from_str(&call.arguments) {
-        Ok(Value::Object(arguments)) => Ok(arguments),
-        Ok(_) => Err("the arguments are not a JSON object; send one, for example {\"name\": \"value\"}"),
-        Err(_) => Err("the arguments are not valid JSON; send one JSON object"),
-    }
-}
-
-const _: () = assert!(MAX_ARGUMENT_BYTES == 64 * 1024, "the sentence above says so");
-
-/// The arguments as the model sees them again. Invalid ones become an empty object: some servers fail on anything else
-/// in their own history, and the result says what was wrong.
-fn echoed(call: &Call) -> String {
-    match arguments(call) {
-        Ok(_) if !call.arguments.trim().is_empty() => call.arguments.clone(),
-        _ => "{}".to_owned(),
-    }
-}
-
-fn shown_name(call: &Call) -> String {
-    clip(&plain(&call.name), MAX_NAME_CHARS)
-}
-
-/// The ids of the calls; missing, duplicate and too long ones are replaced.
-fn distinct_ids(calls: &[Call], first: usize) -> Vec<String> {
-    let mut seen = HashSet::new();
-    let id = |(at, call): (usize, &Call)| {
-        let fit = !call.id.is_empty() && call.id.len() <= MAX_ID_BYTES && seen.insert(call.id.clone());
-        if fit { call.id.clone() } else { format!("tribune_{}", first + at) }
-    };
-    calls.iter().enumerate().map(id).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    fn call(id: &str, arguments: &str) -> Call {
-        Call { id: id.into(), name: "look".into(), arguments: arguments.into(), too_long: false, cut_off: false }
-    }
-
-    #[test]
-    fn arguments_are_one_object_or_empty() {
-        assert_eq!(arguments(&call("", " ")), Ok(JsonObject::new()));
-        assert_eq!(arguments(&call("", "{}")), Ok(JsonObject::new()));
-        assert!(arguments(&call("", "{\"a\":1}")).is_ok_and(|object| object["a"] == 1));
-        for wrong in ["[]", "null", "\"x\"", "{\"a\":", "{} {}"] {
-            assert!(arguments(&call("", wrong)).is_err(), "{wrong}");
-            assert_eq!(echoed(&call("", wrong)), "{}");
-        }
-        assert_eq!(echoed(&call("", "{ \"a\": 1 }")), "{ \"a\": 1 }");
-        let cut_off = Call { cut_off: true, ..call("", "") };
-        assert!(arguments(&cut_off).is_err_and(|wrong| wrong.contains("was cut off")));
-    }
-
-    #[test]
-    fn long_answer_is_cut() {
-        let filler = "é".repeat(100_000);
-        let found = json!({"results": [{"title": "Beans", "url": "https://example.org/beans", "text": filler}]});
-        let output = ToolOutput::structured(&found, 1).expect("an answer");
-        let outcome = Outcome::new(Ok(output), &CallDisplay::default(), 50);
-        assert_eq!(outcome.result.chars(), 50);
-        // The whole is 100,000 characters and {"results":[{"title":"Beans","url":"https://example.org/beans","text":""}]}.
-        assert!(outcome.result.cut(50).ends_with("\n[cut here: 100025 more characters]"));
-        assert_eq!(outcome.summary.result_preview.as_deref(), Some("1 result"));
-        assert_eq!(outcome.citations.len(), 1);
-
-        let failed = Outcome::new(Err(Error::unavailable(filler)), &CallDisplay::default(), 50);
-        assert_eq!(failed.result.chars(), "error: ".len() + 50);
-    }
-
-    #[test]
-    fn every_call_of_a_round_has_a_distinct_id() {
-        let calls = [call("a", ""), call("a", ""), call("", ""), call(&"x".repeat(65), "")];
-        assert_eq!(distinct_ids(&calls, 4), ["a", "tribune_5", "tribune_6", "tribune_7"]);
-    }
 }
