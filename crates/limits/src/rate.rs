@@ -50,13 +50,6 @@ pub struct Rate<K: Hash + Eq + Clone> {
     shared: Option<(&'static str, Arc<SharedCounts>)>,
 }
 
-/// A key in the current window of time, which begins at the same moment at every node.
-struct Window<'c> {
-    counts: &'c SharedCounts,
-    key: u128,
-    ends: u64,
-}
-
 impl<K: Hash + Eq + Clone + Debug> Rate<K> {
     /// A `max` of 0 limits nothing.
     pub fn new(max: u32, period: Duration, clock: Arc<dyn Clock>) -> Self {
@@ -72,24 +65,18 @@ impl<K: Hash + Eq + Clone + Debug> Rate<K> {
         Self { shared: counts.map(|counts| (name, counts.clone())), ..self }
     }
 
-    fn window(&self, key: &K) -> Option<Window<'_>> {
-        let (name, counts) = self.shared.as_ref()?;
-        let period = self.period.as_secs();
-        let ends = (secs(&*self.clock) / period + 1) * period;
+    /// Adds to the count of all nodes in the current window, which begins at the same moment at each of them; the error is
+    /// how long to wait, once nothing is left.
+    fn add_for_all(&self, key: &K, times: u32) -> Result<(), Duration> {
+        let Some((name, counts)) = &self.shared else {
+            return Ok(());
+        };
+        let (now, period) = (secs(&*self.clock), self.period.as_secs());
+        let ends = (now / period + 1) * period;
         // Whoever can read Redis sees neither names nor addresses.
         let digest: [u8; 32] = Sha256::digest(format!("{name} {ends} {key:?}")).into();
-        let key = digest.first_chunk().map_or(0, |first| u128::from_be_bytes(*first));
-        Some(Window { counts, key, ends })
-    }
-
-    /// Whether all nodes together have left anything; the error is how long to wait.
-    fn check_all(&self, window: Option<&Window<'_>>) -> Result<(), Duration> {
-        match window {
-            Some(Window { counts, key, ends }) if counts.total(*key, *ends) >= self.max => {
-                Err(Duration::from_secs(ends.saturating_sub(secs(&*self.clock))))
-            }
-            _ => Ok(()),
-        }
+        let digest = digest.first_chunk().map_or(0, |first| u128::from_be_bytes(*first));
+        if counts.add(digest, ends, times) < self.max { Ok(()) } else { Err(Duration::from_secs(ends - now)) }
     }
 
     /// Counts one; the error is how long to wait.
@@ -98,14 +85,11 @@ impl<K: Hash + Eq + Clone + Debug> Rate<K> {
             return Ok(());
         };
         self.forget_unused(limiter);
-        let window = self.window(key);
-        self.check_all(window.as_ref())?;
+        self.add_for_all(key, 0)?;
         let taken = limiter.check_key(key);
         taken.map_err(|not_until| not_until.wait_time_from(self.clock.monotonic()))?;
-        if let Some(Window { counts, key, ends }) = window {
-            counts.add(key, ends, 1);
-        }
-        Ok(())
+        // The last one uses up what is left, and is let through.
+        self.add_for_all(key, 1).or(Ok(()))
     }
 
     /// Whether [`Self::charge`] has left anything; the error is how long to wait.
@@ -113,7 +97,7 @@ impl<K: Hash + Eq + Clone + Debug> Rate<K> {
         if self.limiter.is_none() {
             return Ok(());
         }
-        self.check_all(self.window(key).as_ref())?;
+        self.add_for_all(key, 0)?;
         let now = self.clock.monotonic();
         let mut exhausted = self.exhausted.lock();
         match exhausted.get(key) {
@@ -132,9 +116,7 @@ impl<K: Hash + Eq + Clone + Debug> Rate<K> {
             return;
         };
         self.forget_unused(limiter);
-        if let Some(Window { counts, key, ends }) = self.window(key) {
-            counts.add(key, ends, times);
-        }
+        self.add_for_all(key, times).ok();
         for _ in 0..times {
             let until = match limiter.check_key(key) {
                 Ok(left) if left.remaining_burst_capacity() > 0 => continue,

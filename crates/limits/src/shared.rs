@@ -53,12 +53,7 @@ struct Count {
 pub struct SharedCounts(Mutex<HashMap<u128, Count>>);
 
 impl SharedCounts {
-    /// What all nodes have counted in a window that ends at `ends`. Asking is a reason to find out.
-    pub(crate) fn total(&self, key: u128, ends: u64) -> u64 {
-        self.add(key, ends, 0)
-    }
-
-    /// The total afterwards.
+    /// What all nodes have counted then in a window that ends at `ends`. Adding nothing is a reason to find out, too.
     pub(crate) fn add(&self, key: u128, ends: u64, times: u32) -> u64 {
         let mut counts = self.0.lock();
         if counts.len() >= MAX_KEYS && !counts.contains_key(&key) {
