@@ -4,13 +4,14 @@ pub mod sending;
 
 use std::collections::{HashMap, VecDeque};
 use std::net::IpAddr;
+use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::LimitSettings;
 use crate::peer::subscriber;
@@ -20,6 +21,8 @@ use sending::Sending;
 const LOOKED_AT: usize = 64;
 /// Connections over the limit while those that were told to end do so.
 const ENDING: usize = 16;
+/// How long a connection waits for one of them to end.
+const ENDS_WITHIN: Duration = Duration::from_secs(1);
 
 /// Requests of one connection that are worked on at once, besides those for MCP, whose answers are bounded: a page may have
 /// a large document.
@@ -146,6 +149,8 @@ pub struct Connections {
     /// 0 limits nothing.
     max_of_peer: usize,
     open: Mutex<Open>,
+    /// Told when one has ended.
+    ended: Notify,
 }
 
 #[derive(Default)]
@@ -160,13 +165,15 @@ struct Open {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full {
     Total,
+    /// There will be room when a connection ends that was told to.
+    Ending,
     Peer,
 }
 
 impl Full {
     pub const fn as_str(self) -> &'static str {
         match self {
-            Self::Total => "total",
+            Self::Total | Self::Ending => "total",
             Self::Peer => "peer",
         }
     }
@@ -183,19 +190,37 @@ pub struct Admitted {
 
 impl Connections {
     pub fn new(max: usize, max_of_peer: usize) -> Self {
-        Self { max, max_of_peer, open: Mutex::default() }
+        Self { max, max_of_peer, open: Mutex::default(), ended: Notify::new() }
+    }
+
+    /// Lets a connection in, as soon as those have ended that make room for it.
+    pub async fn admit_soon(self: &Arc<Self>, peer: Option<IpAddr>) -> Result<Admitted, Full> {
+        let admitted = async {
+            loop {
+                let mut ended = pin!(self.ended.notified());
+                ended.as_mut().enable();
+                match self.admit(peer) {
+                    Err(Full::Ending) => ended.await,
+                    outcome => return outcome,
+                }
+            }
+        };
+        timeout(ENDS_WITHIN, admitted).await.unwrap_or(Err(Full::Total))
     }
 
     /// `peer` is `None` for those that many callers share: loopback, and trusted proxies. When there is no room, a
     /// connection without a request makes some: a flood of silent ones only ends itself.
-    pub fn admit(self: &Arc<Self>, peer: Option<IpAddr>) -> Result<Admitted, Full> {
+    fn admit(self: &Arc<Self>, peer: Option<IpAddr>) -> Result<Admitted, Full> {
         let peer = peer.filter(|_| self.max_of_peer > 0).map(subscriber);
         let mut open = self.open.lock();
         if peer.and_then(|peer| open.of_peer.get(&peer)).is_some_and(|own| *own >= self.max_of_peer) {
             return Err(Full::Peer);
         }
         let evicts = open.count >= self.max;
-        if evicts && (open.count >= self.max + ENDING || !open.evict()) {
+        if evicts && open.count >= self.max + ENDING {
+            return Err(Full::Ending);
+        }
+        if evicts && !open.evict() {
             return Err(Full::Total);
         }
         let activity = Arc::<Activity>::default();
@@ -238,6 +263,7 @@ impl Drop for Admitted {
     fn drop(&mut self) {
         let mut open = self.connections.open.lock();
         open.count -= 1;
+        self.connections.ended.notify_waiters();
         let Some(peer) = self.peer else {
             return;
         };
@@ -294,6 +320,16 @@ mod tests {
         assert_eq!(connections.admit(None).err(), Some(Full::Total), "both have requests");
         drop(requests);
         assert!(connections.admit(None).is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn connection_waits_for_those_that_end() {
+        let connections = Arc::new(Connections::new(1, 0));
+        let mut silent: Vec<Admitted> = (0..=ENDING).map(|_| connections.admit(None).expect("room")).collect();
+        assert_eq!(connections.admit(None).err(), Some(Full::Ending));
+        assert_eq!(connections.admit_soon(None).await.err(), Some(Full::Total), "none of them ends");
+        let (admitted, ()) = tokio::join!(connections.admit_soon(None), async { drop(silent.remove(0)) });
+        assert!(admitted.is_ok());
     }
 
     #[tokio::test(start_paused = true)]

@@ -87,7 +87,7 @@ pub async fn serve(
         };
         match accepted {
             Ok((stream, address)) => {
-                if let Some(admitted) = listening.admit(address) {
+                if let Some(admitted) = listening.admit(address).await {
                     tasks.spawn(Box::pin(connection(listening.clone(), stream, admitted, address)));
                 }
             }
@@ -120,10 +120,10 @@ fn max_connections(settings: &LimitSettings) -> usize {
 
 impl Listening {
     /// A place for a connection; without one it is closed at once.
-    fn admit(&self, address: SocketAddr) -> Option<Admitted> {
+    async fn admit(&self, address: SocketAddr) -> Option<Admitted> {
         let peer = address.ip().to_canonical();
         let is_shared = peer.is_loopback() || self.service.settings.limits.trusted_proxies.trusts(peer);
-        let admitted = self.connections.admit((!is_shared).then_some(peer));
+        let admitted = self.connections.admit_soon((!is_shared).then_some(peer)).await;
         let reason = match &admitted {
             Ok(admitted) if admitted.evicts => "evicted",
             Ok(_) => return admitted.ok(),
