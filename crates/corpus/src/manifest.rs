@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tribune_core::Readers;
 
-use crate::format::{Fault, Record};
+use crate::format::{Fault, Reason, Record};
 
 /// What documents with the same readers hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,6 +107,9 @@ pub struct FileEntry {
     /// Documents skipped because of an error.
     #[serde(default)]
     pub failures: u64,
+    /// Those of them that its parser gave a reason for.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unreadable: BTreeMap<Reason, u64>,
 }
 
 impl FileEntry {
@@ -167,6 +170,9 @@ pub struct Manifest {
     /// When what everybody may see has last changed; absent in manifests of older releases.
     #[serde(default)]
     pub public_since: Option<Timestamp>,
+    /// The number of files that no format reads, by kind.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub unread: BTreeMap<String, u64>,
     pub files: BTreeMap<String, FileEntry>,
 }
 

@@ -30,6 +30,8 @@ pub(crate) struct QuotablePassage {
     pub(crate) text: Quotable,
     /// `None` for the only passage of a document.
     pub(crate) ordinal: Option<usize>,
+    /// The page, slide or chapter that it begins in.
+    pub(crate) place: Option<String>,
 }
 
 impl QuotablePassage {
@@ -42,7 +44,7 @@ impl QuotablePassage {
             passage: self.ordinal,
             score,
             coverage,
-            metadata: None,
+            metadata: self.place.clone().map(|place| JsonObject::from_iter([("place".to_owned(), place.into())])),
         }
     }
 }
@@ -275,6 +277,7 @@ impl Snapshot {
             url: stored.url,
             text: Quotable::new(&stored.text, words),
             ordinal: (stored.count > 1).then_some(stored.ordinal),
+            place: stored.place,
         });
         self.passages.insert(id, passage.clone());
         Ok(passage)

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use futures::{StreamExt, stream};
 use tokio::time::{Instant, sleep_until};
 use tribune_core::{Clock, Readers};
-use tribune_corpus::format::{Contents, Fault, Record, Sink, Stop};
+use tribune_corpus::format::{Fault, Record, Sink, Stop};
 use tribune_corpus::provider::{Listing, Provider, ProviderError, Unreachable};
 
 use crate::archive::{Archive, State};
@@ -100,14 +100,13 @@ impl Provider for Feeds {
         self.archive.open(&self.urls).map_err(failed("opening the folder of feeds"))?;
         self.poll().map_err(failed("polling feeds"))?;
         let problems = self.problems().clone();
-        let unreachable = problems.into_iter().map(|(url, problem)| Unreachable {
-            fault: Fault { file: url, line: None, problem, skipped: true },
-            readers: Readers::default(),
-        });
+        let unreachable = problems
+            .into_iter()
+            .map(|(url, problem)| Unreachable { fault: Fault::skipped(url, problem), readers: Readers::default() });
         Ok(Listing {
             items: self.archive.items().map_err(failed("reading the folder of feeds"))?,
             unreachable: unreachable.collect(),
-            excluded: Vec::new(),
+            ..Listing::default()
         })
     }
 
@@ -121,8 +120,8 @@ impl Provider for Feeds {
         }
     }
 
-    fn contents(&self, _key: &str) -> Contents {
-        Contents { many: true, ..Contents::default() }
+    fn holds_many(&self, _key: &str) -> bool {
+        true
     }
 
     async fn changed(&self) {

@@ -17,9 +17,9 @@ use jiff::Timestamp;
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 use tribune_core::{CallContext, Clock, Document, Links, Principal, Query, Readers, Source, SourceStatus};
-use tribune_corpus::format::{Contents, Sink, Stop};
+use tribune_corpus::format::{Sink, Stop};
 use tribune_corpus::provider::{Listing, ProviderError};
-use tribune_corpus::{Built, DocumentsSource, EmbedderChoice, Embedders, Environment, Pool, Provider, Upkeep};
+use tribune_corpus::{Built, DocumentsSource, EmbedderChoice, Embedders, Environment, Pool, Provider, Upkeep, Workers};
 use tribune_feed::{Config, Feeds, build};
 
 #[path = "../../corpus/tests/it/provider_contract/suite.rs"]
@@ -149,6 +149,7 @@ fn source(dir: &Path, clock: &Arc<TestClock>, urls: &[String]) -> Arc<DocumentsS
         pool: Pool::start().expect("threads"),
         embedders: Arc::new(Embedders::new(EmbedderChoice::None)),
         upkeep: Upkeep::Publish,
+        workers: Arc::new(Workers::here()),
     };
     let Built { corpus, .. } = build(&config, &environment).expect("a source");
     corpus.expect("a corpus")
@@ -338,8 +339,8 @@ impl Provider for Reconfigured {
         self.feeds().read(key, sink)
     }
 
-    fn contents(&self, key: &str) -> Contents {
-        self.feeds().contents(key)
+    fn holds_many(&self, key: &str) -> bool {
+        self.feeds().holds_many(key)
     }
 
     async fn changed(&self) {

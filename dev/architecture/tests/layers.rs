@@ -21,7 +21,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("market-resolve", &["core", "binance"]),
     ("citations", &["config", "core", "page"]),
     // Sources.
-    ("corpus", &["config", "core", "page", "embed"]),
+    ("extract", &[]),
+    ("corpus", &["config", "core", "page", "embed", "extract"]),
     ("speeches", &["registry", "core", "page", "embed", "corpus"]),
     ("feed", &["config", "core", "page", "embed", "corpus"]),
     ("market", MARKET),

@@ -12,11 +12,12 @@ use std::sync::Arc;
 use serde::Deserialize;
 use tribune_config::{check_range, default_title};
 use tribune_core::{Readers, Result, Source};
+use tribune_extract::Workers;
 
 use crate::collection::{Collection, Duplicates, Settings};
-use crate::format::{FieldMap, Reading};
+use crate::format::{FieldMap, Formats, Reading};
 use crate::pool::Pool;
-use crate::provider::{Folder, Limits, Provider};
+use crate::provider::{Choice, Folder, Limits, Provider};
 use crate::source::{DocumentsSource, Upkeep};
 use embedder::Embedders;
 
@@ -28,6 +29,8 @@ pub struct Environment {
     pub embedders: Arc<Embedders>,
     /// How the background task keeps the index up to date.
     pub upkeep: Upkeep,
+    /// Child processes that read PDF, office documents and others.
+    pub workers: Arc<Workers>,
 }
 
 impl Deref for Environment {
@@ -64,6 +67,12 @@ pub struct Config {
     pub readers: Readers,
     #[serde(default = "default_max_document_mb")]
     pub max_document_mb: u64,
+    /// Patterns of files to read; empty for all.
+    #[serde(default)]
+    pub include: Vec<String>,
+    /// Patterns of files and folders to leave out.
+    #[serde(default)]
+    pub exclude: Vec<String>,
     #[serde(default)]
     pub duplicates: Duplicates,
     #[serde(default)]
@@ -76,9 +85,11 @@ pub const fn default_max_document_mb() -> u64 {
 
 /// Builds the source of `kind = "documents"`.
 pub fn build(config: &Config, environment: &Environment) -> Result<Built> {
-    let reading = Reading { fields: config.fields.clone(), ..Reading::default() };
+    let formats = Formats::default().with_files(&environment.workers);
+    let reading = Reading { fields: config.fields.clone(), formats, ..Reading::default() };
     let collection = Collection { duplicates: config.duplicates, ..Collection::default() };
-    let folder = environment.folder(&config.name, &config.path, config.max_document_mb, reading)?;
+    let choice = Choice::new(config.include.clone(), config.exclude.clone())?;
+    let folder = environment.folder(&config.name, &config.path, config.max_document_mb, reading)?.choosing(choice);
     let identity = Identity {
         name: &config.name,
         title: config.title.as_deref(),

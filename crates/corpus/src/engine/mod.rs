@@ -15,7 +15,7 @@ use jiff::civil::Date;
 use tribune_core::{JsonObject, Readers};
 
 use crate::collection::Timeline;
-use crate::format::Record;
+use crate::format::{Markup, Place, Record};
 use crate::manifest::Manifest;
 use crate::passage::{Passage, Words};
 use crate::query::{Clause, Filter};
@@ -171,6 +171,8 @@ pub struct StoredPassage {
     pub url: Option<String>,
     pub text: String,
     pub header: String,
+    /// The page, slide or chapter that it begins in.
+    pub place: Option<String>,
     /// The number of this passage, from 0, and of all.
     pub ordinal: usize,
     pub count: usize,
@@ -188,6 +190,9 @@ pub struct StoredDocument {
     pub fields: JsonObject,
     /// The ranges of its passages in the text; empty if there is only one.
     pub passages: Vec<Range<usize>>,
+    pub markup: Markup,
+    /// As in its record.
+    pub places: Vec<Place>,
 }
 
 /// Days since 1970-01-01.

@@ -4,7 +4,7 @@ use jiff::civil::Date;
 use serde_json::Value;
 use tribune_core::JsonObject;
 
-use super::{FieldMap, Record};
+use super::{FieldMap, Markup, Place, Record};
 
 /// A document as read from a file, before the rules of its source are applied.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -18,6 +18,8 @@ pub struct Draft {
     /// A title that is better than the first words of the text.
     pub file_title: Option<String>,
     pub fields: JsonObject,
+    pub markup: Markup,
+    pub places: Vec<Place>,
     /// Rows have their id in `id` by default, and their date only in `date`.
     pub is_row: bool,
 }
@@ -44,7 +46,8 @@ impl Draft {
         let url = text_of("url").and_then(web_address);
         let dates: &[&str] = if self.is_row { &["date"] } else { &["date", "created", "published", "updated"] };
         let date = dates.iter().find_map(|name| text_of(name).and_then(date));
-        Ok(Record { key, title, text, date, url, fields, ..Record::default() })
+        let (markup, places) = (self.markup, self.places);
+        Ok(Record { key, title, text, date, url, fields, markup, places, ..Record::default() })
     }
 
     /// A row may have only a title.

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::Value;
 use tribune_core::JsonObject;
 
-use super::{Draft, Input, READERS, Sink, Stop};
+use super::{Draft, Input, Markup, READERS, Sink, Stop};
 
 /// One document per file, with or without front matter.
 pub(super) fn read(input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
@@ -81,11 +81,12 @@ fn draft(relative: &str, content: &str) -> Result<Draft, Broken> {
 fn with_fields(relative: &str, body: &str, fields: JsonObject) -> Draft {
     Draft {
         place: relative.to_owned(),
-        heading: headings(body).find(|(_, level, _)| *level == 1).map(|(_, _, title)| title.to_owned()),
+        heading: title(body),
         file_title: Some(file_stem(relative)),
         text: Some(body.to_owned()),
         fields,
-        is_row: false,
+        markup: Markup::Markdown,
+        ..Draft::default()
     }
 }
 
@@ -138,6 +139,12 @@ pub(crate) fn sections(body: &str) -> Vec<Section> {
         .collect()
 }
 
+/// The first heading of the first level, or else the first of any level.
+pub(super) fn title(body: &str) -> Option<String> {
+    let first_level = headings(body).find(|(_, level, _)| *level == 1);
+    first_level.or_else(|| headings(body).next()).map(|(_, _, title)| title.to_owned())
+}
+
 /// Offset, level and text of each `#` heading outside of code blocks.
 fn headings(body: &str) -> impl Iterator<Item = (usize, usize, &str)> {
     let mut in_code = false;
@@ -157,7 +164,7 @@ fn headings(body: &str) -> impl Iterator<Item = (usize, usize, &str)> {
     })
 }
 
-fn file_stem(relative: &str) -> String {
+pub(super) fn file_stem(relative: &str) -> String {
     Path::new(relative).file_stem().and_then(|stem| stem.to_str()).unwrap_or(relative).replace(['_', '-'], " ")
 }
 

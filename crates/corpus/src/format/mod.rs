@@ -3,11 +3,12 @@
 //! - `record`: [`Record`] and [`Fault`];
 //! - `draft`: a document as read, before the [`Rules`] of its source make a record of it;
 //! - `fields`: maps the field names of an owner's files to ours;
-//! - `markdown`, `rows`: the built-in formats. [`Formats`] chooses by extension,
-//!   and other crates can add to it.
+//! - `markdown`, `rows`: the built-in formats; `files`: those that `tribune_extract` reads in child processes.
+//!   [`Formats`] chooses by extension, and other crates can add to it.
 
 mod draft;
 mod fields;
+mod files;
 mod markdown;
 mod record;
 mod rows;
@@ -17,11 +18,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use tribune_core::{JsonObject, Readers};
+use tribune_extract::Workers;
 
 pub use draft::{Draft, take_id, take_text, title_from_text, web_address};
 pub use fields::{FieldMap, as_given};
 pub(crate) use markdown::sections;
-pub use record::{Contents, Fault, Markup, Record, Sink, Stop};
+pub use record::{Fault, Markup, Place, Reason, Record, Sink, Stop};
 
 /// The field that says who may see a document.
 const READERS: &str = "readers";
@@ -34,7 +36,10 @@ pub trait Format: Send + Sync {
     /// In lower case, without the dot.
     fn extensions(&self) -> &'static [&'static str];
 
-    fn contents(&self) -> Contents;
+    /// Whether a file holds several records, ordered as in the file, and not one.
+    fn holds_many(&self) -> bool {
+        false
+    }
 
     /// Counts up when the same bytes give other records. Indexes then read the files of this format again.
     fn version(&self) -> u32 {
@@ -49,7 +54,7 @@ type Read = fn(&Input<'_>, &mut dyn Sink) -> Result<(), Stop>;
 
 struct BuiltIn {
     extensions: &'static [&'static str],
-    contents: Contents,
+    holds_many: bool,
     read: Read,
 }
 
@@ -58,8 +63,8 @@ impl Format for BuiltIn {
         self.extensions
     }
 
-    fn contents(&self) -> Contents {
-        self.contents
+    fn holds_many(&self) -> bool {
+        self.holds_many
     }
 
     fn read(&self, input: &Input<'_>, sink: &mut dyn Sink) -> Result<(), Stop> {
@@ -73,15 +78,14 @@ pub struct Formats(Vec<Arc<dyn Format>>);
 
 impl Default for Formats {
     fn default() -> Self {
-        let text = |markup| Contents { markup, many: false };
-        let rows = Contents { markup: Markup::Plain, many: true };
-        let built_in =
-            |extensions, contents, read: Read| -> Arc<dyn Format> { Arc::new(BuiltIn { extensions, contents, read }) };
+        let built_in = |extensions, holds_many, read: Read| -> Arc<dyn Format> {
+            Arc::new(BuiltIn { extensions, holds_many, read })
+        };
         Self(vec![
-            built_in(&["md", "markdown"], text(Markup::Markdown), markdown::read),
-            built_in(&["txt", "text"], text(Markup::Plain), markdown::read_plain),
-            built_in(&["jsonl", "ndjson"], rows, rows::read_jsonl),
-            built_in(&["csv"], rows, rows::read_csv),
+            built_in(&["md", "markdown"], false, markdown::read),
+            built_in(&["txt", "text"], false, markdown::read_plain),
+            built_in(&["jsonl", "ndjson"], true, rows::read_jsonl),
+            built_in(&["csv"], true, rows::read_csv),
         ])
     }
 }
@@ -91,6 +95,15 @@ impl Formats {
     #[must_use]
     pub fn only(format: Arc<dyn Format>) -> Self {
         Self(vec![format])
+    }
+
+    /// Adds what `workers` read: PDF, office documents, mail and others.
+    #[must_use]
+    pub fn with_files(mut self, workers: &Arc<Workers>) -> Self {
+        for format in tribune_extract::Format::ALL {
+            self.0.push(Arc::new(files::Files { format, workers: workers.clone() }));
+        }
+        self
     }
 
     /// Adds a format. It replaces earlier formats for its extensions.
@@ -301,8 +314,8 @@ mod tests {
             &["ics"]
         }
 
-        fn contents(&self) -> Contents {
-            Contents { markup: Markup::Plain, many: true }
+        fn holds_many(&self) -> bool {
+            true
         }
 
         fn version(&self) -> u32 {

@@ -5,6 +5,7 @@ use std::fmt;
 use jiff::civil::Date;
 use serde::{Deserialize, Serialize};
 use tribune_core::{JsonObject, Readers, escape_controls};
+pub use tribune_extract::{Place, Reason};
 
 use crate::hash;
 
@@ -21,12 +22,15 @@ pub struct Record {
     pub fields: JsonObject,
     /// Who may see it, of those who may see its source and its folder.
     pub readers: Readers,
+    pub markup: Markup,
+    /// Where pages, slides, sheets, chapters or definitions begin in the text, in order.
+    pub places: Vec<Place>,
 }
 
 impl Record {
     /// Of everything that its readers see.
     pub(crate) fn digest(&self) -> u64 {
-        let Self { key, title, text, date, url, fields, readers: _ } = self;
+        let Self { key, title, text, date, url, fields, readers: _, markup: _, places: _ } = self;
         hash::of_content(&serde_json::json!([key, title, text, date, url, fields]).to_string())
     }
 }
@@ -40,6 +44,16 @@ pub struct Fault {
     pub problem: String,
     /// Whether a document is missing from the index because of it.
     pub skipped: bool,
+    /// Why, if its file's parser knows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<Reason>,
+}
+
+impl Fault {
+    /// A document that is not indexed.
+    pub fn skipped(file: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self { file: file.into(), line: None, problem: problem.into(), skipped: true, reason: None }
+    }
 }
 
 impl fmt::Display for Fault {
@@ -60,13 +74,6 @@ pub enum Markup {
     Markdown,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Contents {
-    pub markup: Markup,
-    /// Whether a file holds several records, ordered as in the file, and not one.
-    pub many: bool,
-}
-
 /// Ends a reading early.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stop;
@@ -76,4 +83,14 @@ pub trait Sink {
     /// `warnings` are problems of a record that is indexed all the same.
     fn record(&mut self, line: Option<u64>, record: Record, warnings: Vec<String>) -> Result<(), Stop>;
     fn fault(&mut self, line: Option<u64>, skipped: bool, problem: String);
+
+    /// Whether anybody still wants the rest.
+    fn is_wanted(&self) -> bool {
+        true
+    }
+
+    /// A file, or a part of it, that could not be read for a known reason.
+    fn unreadable(&mut self, _reason: Reason, problem: String) {
+        self.fault(None, true, problem);
+    }
 }

@@ -1,23 +1,30 @@
 //! Turns the records of each changed key into index entries.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 use tribune_core::{DocumentId, Readers};
 
+use super::ahead::{Found, read_ahead};
 use super::claims::{Claims, Holder, with_content_hash};
 use super::{IndexProgress, IndexReport};
 use crate::collection::{Duplicates, Settings};
 use crate::engine::{Changes, EngineError, Entry};
-use crate::format::{Fault, Markup, Record, Sink, Stop};
+use crate::format::{Fault, Reason, Record, Sink, Stop};
 use crate::hash;
 use crate::manifest::{FileEntry, Manifest};
 use crate::passage::passages;
 use crate::provider::{Item, Listing, Unreachable};
+use crate::skipped::kinds;
 
 /// Faults stored and shown per file; the rest are counted.
 const MAX_FAULTS_PER_FILE: usize = 20;
+/// How often to look whether the run was cancelled, while a file is read.
+const LOOK_AROUND_EVERY: Duration = Duration::from_millis(200);
 /// Documents of one file between two progress reports.
 const DOCUMENTS_BETWEEN_REPORTS: u64 = 500;
 
@@ -33,7 +40,11 @@ impl Run<'_> {
     pub(crate) fn files(&mut self, old: &Manifest, found: Listing) -> Result<(Manifest, IndexReport), EngineError> {
         let mut report = IndexReport { files: found.items.len() as u64, ..IndexReport::default() };
         let how = format!("{} {:?}", self.settings.provider.fingerprint(), self.settings.collection);
-        let mut new = Manifest { reading: format!("{:016x}", hash::stable(&how)), ..Manifest::default() };
+        let mut new = Manifest {
+            reading: format!("{:016x}", hash::stable(&how)),
+            unread: kinds(&found.unread),
+            ..Manifest::default()
+        };
         let read_otherwise = old.reading != new.reading;
         if read_otherwise && !old.files.is_empty() {
             tracing::info!(source = self.settings.name, "the reading rules have changed; reading everything again");
@@ -81,28 +92,40 @@ impl Run<'_> {
         let mut claims = Claims::new(unchanged, self.settings.collection.transcripts);
         let mut state = IndexProgress { files_total: changed.len() as u64, ..IndexProgress::default() };
         (self.progress)(state);
-        for item in changed {
+        let provider = self.settings.provider.clone();
+        let read = read_ahead(&*provider, &changed, |item, found| {
             if self.cancel.is_cancelled() {
-                break;
+                return ControlFlow::Break(Ok(()));
             }
-            let entry = self.read(&item, &mut claims, &mut state)?;
+            let entry = match self.take(item, found, &mut claims, &mut state) {
+                Ok(entry) => entry,
+                Err(failure) => return ControlFlow::Break(Err(failure)),
+            };
             report.files_read += 1;
             report.documents_read += entry.documents;
             report.passages_added += entry.passages;
-            new.files.insert(item.key, entry);
+            new.files.insert(item.key.clone(), entry);
             state.files_done += 1;
             (self.progress)(state);
+            ControlFlow::Continue(())
+        });
+        match read {
+            ControlFlow::Break(Err(failure)) => Err(failure),
+            _ => Ok((new, report)),
         }
-        Ok((new, report))
     }
 
-    fn read(&mut self, item: &Item, claims: &mut Claims, state: &mut IndexProgress) -> Result<FileEntry, EngineError> {
-        let provider = &self.settings.provider;
+    fn take(
+        &mut self,
+        item: &Item,
+        found: Receiver<Found>,
+        claims: &mut Claims,
+        state: &mut IndexProgress,
+    ) -> Result<FileEntry, EngineError> {
         let mut intake = Intake {
             run: self,
             file: Arc::from(item.key.as_str()),
             readers: &item.readers,
-            markup: provider.contents(&item.key).markup,
             claims,
             state,
             entry: FileEntry {
@@ -113,7 +136,17 @@ impl Run<'_> {
             failure: None,
         };
         // Only the intake stops a reading: when it is cancelled, or after a failure.
-        let _ = provider.read(&item.key, &mut intake);
+        loop {
+            match found.recv_timeout(LOOK_AROUND_EVERY) {
+                Ok(found) => {
+                    if found.give(&mut intake).is_err() {
+                        break;
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) if !intake.run.cancel.is_cancelled() => {}
+                Err(_) => break,
+            }
+        }
         intake.failure.map_or(Ok(intake.entry), Err)
     }
 }
@@ -135,12 +168,7 @@ fn keep_unreachable(old: &Manifest, new: &mut Manifest, unreachable: Unreachable
 
 /// The entry of a key whose earlier contents stay.
 fn kept(entry: &FileEntry, name: &str, problem: &str) -> FileEntry {
-    let fault = Fault {
-        file: name.to_owned(),
-        line: None,
-        problem: format!("{problem}; its earlier contents are still served"),
-        skipped: true,
-    };
+    let fault = Fault::skipped(name, format!("{problem}; its earlier contents are still served"));
     FileEntry {
         faults: vec![fault],
         faults_in_all: 1,
@@ -156,7 +184,6 @@ struct Intake<'a, 'r> {
     file: Arc<str>,
     /// Who may see the file.
     readers: &'a Readers,
-    markup: Markup,
     claims: &'a mut Claims,
     state: &'a mut IndexProgress,
     entry: FileEntry,
@@ -178,13 +205,13 @@ impl Intake<'_, '_> {
         } else {
             self.entry.duplicates += 1;
         }
-        self.note(line, true, problem);
+        self.note(line, true, problem, None);
     }
 
-    fn note(&mut self, line: Option<u64>, skipped: bool, problem: String) {
+    fn note(&mut self, line: Option<u64>, skipped: bool, problem: String, reason: Option<Reason>) {
         self.entry.faults_in_all += 1;
         if self.entry.faults.len() < MAX_FAULTS_PER_FILE {
-            self.entry.faults.push(Fault { file: self.file.to_string(), line, problem, skipped });
+            self.entry.faults.push(Fault { file: self.file.to_string(), line, problem, skipped, reason });
         }
     }
 
@@ -225,7 +252,7 @@ impl Intake<'_, '_> {
         if let Some((holder, hash)) = claimed {
             self.claims.hold(holder, &hash);
         }
-        let passages = passages(&record, self.markup);
+        let passages = passages(&record);
         self.run.changes.add(&Entry { file: &self.file, record: &record, passages: &passages })?;
         self.entry.passages += passages.len() as u64;
         self.count(&record);
@@ -249,6 +276,12 @@ impl Sink for Intake<'_, '_> {
 
     fn fault(&mut self, line: Option<u64>, skipped: bool, problem: String) {
         self.entry.failures += u64::from(skipped);
-        self.note(line, skipped, problem);
+        self.note(line, skipped, problem, None);
+    }
+
+    fn unreadable(&mut self, reason: Reason, problem: String) {
+        self.entry.failures += 1;
+        *self.entry.unreadable.entry(reason).or_default() += 1;
+        self.note(None, true, problem, Some(reason));
     }
 }

@@ -3,11 +3,12 @@
 //! 1. Take the writer's lock, shared by all processes; the system releases the lock of a killed run.
 //! 2. List the provider's keys and compare each with the manifest of the last commit.
 //! 3. Delete the entries of keys that changed or are gone; read and add those that changed or are new
-//!    (`intake`, with `claims` for ids and texts that are in use).
+//!    (`intake`, with `claims` for ids and texts that are in use; `ahead` reads on several threads).
 //! 4. Commit changes and manifest at once. Until then, readers see the whole old version.
 
 #![allow(clippy::disallowed_methods, reason = "it reports how long it took, and records when")]
 
+mod ahead;
 mod claims;
 mod intake;
 
@@ -48,6 +49,8 @@ pub struct IndexReport {
     /// The first faults of each file, from this or an earlier run.
     pub faults: Vec<Fault>,
     pub faults_in_all: u64,
+    /// What is not indexed, by kind and reason.
+    pub skipped: Vec<String>,
     /// Whether a new version was committed; `false` if nothing had changed.
     pub committed: bool,
     pub elapsed: Duration,
@@ -136,6 +139,7 @@ pub(crate) fn run(
     report.summary = new.summary(report.passages_added);
     report.faults = new.files.values().flat_map(|f| f.faults.iter().cloned()).collect();
     report.faults_in_all = new.files.values().map(|f| f.faults_in_all).sum();
+    report.skipped = new.skipped();
     report.elapsed = started.elapsed();
     Ok(report)
 }

@@ -14,7 +14,7 @@ pub use quote::{Quotable, Stem, Words, stems};
 pub(crate) use quote::{distinct_stems, stem_of};
 pub use split::split;
 
-use crate::format::{Markup, Record, sections};
+use crate::format::{Markup, Place, Record, sections};
 
 const MAX_TITLE_BYTES: usize = 500;
 const MAX_PART_BYTES: usize = 160;
@@ -22,27 +22,37 @@ const MAX_PART_BYTES: usize = 160;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Passage {
     pub range: Range<usize>,
-    /// Title, author, date and section.
+    /// Title, author, date, section and place.
     pub header: String,
+    /// The page, slide or chapter that it begins in.
+    pub place: Option<String>,
 }
 
 /// The passages of a record.
-pub fn passages(record: &Record, markup: Markup) -> Vec<Passage> {
-    let ranges = split(&record.text);
-    let sections = match markup {
+pub fn passages(record: &Record) -> Vec<Passage> {
+    let ranges = split(&record.text, record.places.iter().map(|place| place.at));
+    let sections = match record.markup {
         Markup::Markdown if ranges.len() > 1 => sections(&record.text),
         _ => Vec::new(),
     };
+    let is_one = ranges.len() == 1;
     let passage = |range: Range<usize>| {
         let section = sections.iter().rev().find(|section| section.at < range.start);
-        let header = header(record, &record.text[range.clone()], section.map(|section| section.title.as_str()));
-        Passage { range, header }
+        let place = place_at(&record.places, range.start).filter(|_| !is_one || record.places.len() == 1);
+        let parts = [section.map(|section| section.title.as_str()), place.map(|place| place.label.as_str())];
+        let header = header(record, &record.text[range.clone()], &parts);
+        Passage { range, header, place: place.map(|place| place.label.clone()) }
     };
     ranges.into_iter().map(passage).collect()
 }
 
-/// The context of a passage: document, author, date and heading.
-fn header(record: &Record, passage: &str, section: Option<&str>) -> String {
+/// The page, slide or chapter that a byte of the text is in.
+pub fn place_at(places: &[Place], at: usize) -> Option<&Place> {
+    places[..places.partition_point(|place| place.at <= at)].last()
+}
+
+/// The context of a passage: document, author, date, heading and page.
+fn header(record: &Record, passage: &str, parts: &[Option<&str>]) -> String {
     let text_of = |name: &str| record.fields.get(name).and_then(Value::as_str);
     let mut header = String::new();
     // A title made from the first words is already in the passage, and must not count twice.
@@ -64,7 +74,7 @@ fn header(record: &Record, passage: &str, section: Option<&str>) -> String {
     if let Some(date) = record.date {
         add(&date.strftime("%-d %B %Y").to_string());
     }
-    for part in [text_of("section"), section].into_iter().flatten() {
+    for part in [text_of("section")].iter().chain(parts).copied().flatten() {
         add(part);
     }
     header

@@ -15,12 +15,27 @@ const MAX_WORD_BYTES: usize = 64;
 struct Word {
     start: usize,
     end: usize,
-    ends_sentence: bool,
+    ends: End,
 }
 
-/// Byte ranges of `text` in order, on character boundaries, that together cover every word.
-pub fn split(text: &str) -> Vec<Range<usize>> {
-    let words = words(text);
+/// What ends with a word.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd)]
+enum End {
+    Nothing,
+    Sentence,
+    /// A page, a chapter or a definition.
+    Place,
+}
+
+/// Byte ranges of `text` in order, on character boundaries, that together cover every word. A passage rather ends before
+/// one of `breaks`, which are in order, than at another sentence.
+pub fn split(text: &str, breaks: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
+    let mut words = words(text);
+    for at in breaks {
+        if let Some(before) = words.partition_point(|word| word.start < at).checked_sub(1) {
+            words[before].ends = End::Place;
+        }
+    }
     if words.len() <= MAX_WORDS {
         return vec![0..text.len()];
     }
@@ -42,13 +57,17 @@ fn last_word(words: &[Word], first: usize) -> usize {
     if limit >= words.len() - 1 {
         return words.len() - 1;
     }
-    (first + MIN_WORDS..=limit).rev().find(|&at| words[at].ends_sentence).unwrap_or(limit)
+    let last = |end: End| (first + MIN_WORDS..=limit).rev().find(|&at| words[at].ends >= end);
+    last(End::Place).or_else(|| last(End::Sentence)).unwrap_or(limit)
 }
 
 /// The next passage repeats about `OVERLAP_WORDS`, from the start of a sentence if one is near.
 fn next_start(words: &[Word], first: usize, last: usize) -> usize {
+    if words[last].ends == End::Place {
+        return last + 1;
+    }
     let wanted = last + 1 - OVERLAP_WORDS;
-    let begins_sentence = |at: &usize| words[*at - 1].ends_sentence;
+    let begins_sentence = |at: &usize| words[*at - 1].ends >= End::Sentence;
     let earliest = (first + 1).max(wanted.saturating_sub(OVERLAP_WORDS / 2));
     (wanted..=last + 1)
         .find(begins_sentence)
@@ -69,7 +88,7 @@ fn words(text: &str) -> Vec<Word> {
             if paragraph_breaks == 2
                 && let Some(word) = words.last_mut()
             {
-                word.ends_sentence = true;
+                word.ends = End::Sentence;
             }
         } else {
             paragraph_breaks = 0;
@@ -91,7 +110,8 @@ fn words(text: &str) -> Vec<Word> {
 
 fn push(words: &mut Vec<Word>, text: &str, start: usize, end: usize) {
     let bare = text[start..end].trim_end_matches(['"', '\'', ')', ']', '”', '’', '*', '_']);
-    words.push(Word { start, end, ends_sentence: bare.ends_with(['.', '!', '?', '。', '！', '？']) });
+    let is_sentence = bare.ends_with(['.', '!', '?', '。', '！', '？']);
+    words.push(Word { start, end, ends: if is_sentence { End::Sentence } else { End::Nothing } });
 }
 
 #[cfg(test)]
@@ -99,17 +119,30 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn none() -> std::iter::Empty<usize> {
+        std::iter::empty()
+    }
+
+    #[test]
+    fn passage_ends_before_a_place() {
+        let page = "one two three four five six seven eight nine ten. ".repeat(15);
+        let text = format!("{page}{page}");
+        let passages = split(&text, std::iter::once(page.len()));
+        assert_eq!(passages.len(), 2);
+        assert_eq!(passages[1].start, page.len(), "without words of the page before");
+    }
+
     #[test]
     fn a_short_text_is_one_passage_whole() {
-        assert_eq!(split("  Two words. \n"), [0..14]);
-        assert_eq!(split(""), [0..0]);
+        assert_eq!(split("  Two words. \n", none()), [0..14]);
+        assert_eq!(split("", none()), [0..0]);
     }
 
     #[test]
     fn passages_end_where_sentences_do_and_overlap() {
         let sentence = "one two three four five six seven eight nine ten. ";
         let text = sentence.repeat(60);
-        let passages = split(&text);
+        let passages = split(&text, none());
         assert!(passages.len() >= 3);
         for passage in &passages {
             assert!(text[passage.clone()].ends_with("ten."), "{passage:?}");
@@ -123,7 +156,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_word_is_in_a_passage_and_cuts_never_split_a_character(text in "(\\PC{0,12}[ \\n.]){0,900}") {
-            let passages = split(&text);
+            let passages = split(&text, none());
             let mut covered = 0;
             for passage in &passages {
                 prop_assert!(text.get(passage.clone()).is_some());
@@ -135,7 +168,7 @@ mod tests {
 
         #[test]
         fn a_run_without_spaces_is_split_too(text in "[a-z漢字]{20000,30000}") {
-            let passages = split(&text);
+            let passages = split(&text, none());
             prop_assert!(passages.len() > 1);
             prop_assert!(passages.iter().all(|p| p.len() <= (MAX_WORDS + 1) * (MAX_WORD_BYTES + 4)));
         }

@@ -8,9 +8,9 @@ mod folder;
 use async_trait::async_trait;
 use tribune_core::Readers;
 
-pub use folder::{Folder, Limits};
+pub use folder::{Choice, Folder, Limits};
 
-use crate::format::{Contents, Fault, Sink, Stop};
+use crate::format::{Fault, Sink, Stop};
 
 /// Where the records of a corpus come from.
 ///
@@ -33,9 +33,9 @@ pub trait Provider: Send + Sync {
         Ok(())
     }
 
-    /// What a key contains, even if it is gone.
-    fn contents(&self, _key: &str) -> Contents {
-        Contents::default()
+    /// Whether a key may have several records, ordered as they are read, even if it is gone.
+    fn holds_many(&self, _key: &str) -> bool {
+        false
     }
 
     /// Resolves when something may have changed; the first call resolves at once. May be dropped and
@@ -70,6 +70,8 @@ pub struct Listing {
     pub unreachable: Vec<Unreachable>,
     /// Items that are excluded on purpose, and what is wrong with the listing itself.
     pub excluded: Vec<Fault>,
+    /// Files that no format reads.
+    pub unread: Vec<String>,
 }
 
 #[derive(Debug)]

@@ -9,7 +9,6 @@ use tribune_page::Neighbour;
 use super::words;
 use crate::collection::Timeline;
 use crate::engine::{DatedDocument, Result, StoredDocument, TimelineEntry, days};
-use crate::format::Contents;
 use crate::hash;
 use crate::snapshot::Snapshot;
 
@@ -25,12 +24,12 @@ type Both<T> = (Option<T>, Option<T>);
 
 impl Snapshot {
     /// The documents before and after: the rows of a file by number, others by date or in the order of their folder.
-    pub(super) fn beside(&self, key: &str, stored: &StoredDocument, contents: Contents) -> Result<Both<Neighbour>> {
+    pub(super) fn beside(&self, key: &str, stored: &StoredDocument, holds_many: bool) -> Result<Both<Neighbour>> {
         let timeline = self.settings.collection.timeline;
         let (previous, next) = match (numbered(key, &stored.file), timeline) {
             (Some(number), _) => self.rows_beside(number, &stored.file)?,
             (None, Some(timeline)) if stored.date.is_some() => self.keys_in_time(key, timeline)?,
-            _ => self.keys_in_folder(key, &stored.file, contents.many)?,
+            _ => self.keys_in_folder(key, &stored.file, holds_many)?,
         };
         let neighbour = |key: Option<String>| match key {
             Some(key) => self.neighbour(&key, timeline.is_some()),

@@ -22,11 +22,11 @@ impl Snapshot {
         let Some(stored) = self.stored(key)? else {
             return Ok(None);
         };
-        let contents = self.settings.provider.contents(&stored.file);
-        let (previous, next) = self.beside(key, &stored, contents)?;
+        let holds_many = self.settings.provider.holds_many(&stored.file);
+        let (previous, next) = self.beside(key, &stored, holds_many)?;
         let author = words::author(&stored.fields);
         let reading = Reading {
-            format: match contents.markup {
+            format: match stored.markup {
                 Markup::Markdown => TextFormat::Markdown,
                 Markup::Plain => TextFormat::Plain,
             },

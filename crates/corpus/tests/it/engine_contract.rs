@@ -11,7 +11,7 @@ use tribune_corpus::engine::{
     Candidate, Changes, DatedDocument, Engine, EngineError, Entry, IndexedDocument, Leg, Lookup, PassageId, Ranking,
     Result, StoredDocument, StoredPassage, TimelineEntry, VectorWriter, Version, VersionMark, Visible,
 };
-use tribune_corpus::format::{Markup, Record};
+use tribune_corpus::format::Record;
 use tribune_corpus::manifest::{FileEntry, Manifest};
 use tribune_corpus::passage::{Words, passages, stems};
 use tribune_corpus::query::{Clause, Demand, Want, parse};
@@ -56,6 +56,7 @@ fn record(key: &str, text: &str, date: Date, party: &str) -> Record {
         url: Some(format!("https://example.org/{key}")),
         fields: fields.as_object().cloned().expect("an object"),
         readers: Readers::default(),
+        ..Record::default()
     }
 }
 
@@ -74,7 +75,7 @@ fn records() -> Vec<(&'static str, Record)> {
 }
 
 fn add(changes: &mut dyn Changes, file: &str, record: &Record) {
-    let passages = passages(record, Markup::Plain);
+    let passages = passages(record);
     let entry = Entry { file, record, passages: &passages };
     changes.add(&entry).expect("added");
 }

@@ -162,8 +162,7 @@ impl Provider for Altered {
         if !self.unreachable {
             return self.memory.list();
         }
-        let fault =
-            Fault { file: "a.txt".to_owned(), line: None, problem: "does not answer".to_owned(), skipped: true };
+        let fault = Fault::skipped("a.txt", "does not answer");
         let unreachable = Unreachable { fault, readers: self.unreachable_readers.clone() };
         Ok(Listing { unreachable: vec![unreachable], ..Listing::default() })
     }

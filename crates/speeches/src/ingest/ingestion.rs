@@ -250,7 +250,7 @@ impl Ingestion {
     fn is_replaceable(&self, file: &str, target: &str) -> bool {
         let path = Path::new(file);
         let format = self.incoming.into.reading().formats.find(path);
-        let holds_one = format.is_some_and(|format| !format.contents().many);
+        let holds_one = format.is_some_and(|format| !format.holds_many());
         path.starts_with(INGESTED) && (file == target || holds_one)
     }
 

@@ -14,6 +14,9 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub use eval::Eval;
 pub use people::{Audit, TokenCreate, TokenVerb, UserAdd, UserVerb};
 
+/// The command that [`tribune_extract::Workers`] start.
+pub const EXTRACT_WORKER: &str = "extract-worker";
+
 /// Gives your data a voice in ChatGPT, Claude and every other MCP client: sources in, MCP out,
 /// every answer cited.
 #[derive(Debug, Parser)]
@@ -108,6 +111,9 @@ pub enum Command {
         #[arg(value_enum)]
         shell: clap_complete::Shell,
     },
+    /// Read files for the process that started this one
+    #[command(name = EXTRACT_WORKER, hide = true)]
+    ExtractWorker,
     /// Write manual pages
     Man {
         /// Where to write them

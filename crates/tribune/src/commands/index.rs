@@ -207,6 +207,9 @@ fn summary(name: &str, report: &IndexReport, faults: &[&Fault]) -> String {
     if skipped > 0 {
         text.push_str(&format!("\n  {} skipped, because their text is indexed already", plural(skipped, "file")));
     }
+    if !report.skipped.is_empty() {
+        text.push_str(&format!("\n  not indexed: {}", report.skipped.join(", ")));
+    }
     // Skipped files matter more than warnings.
     let left_out = faults.iter().filter(|fault| fault.skipped);
     let taken = faults.iter().filter(|fault| !fault.skipped);
@@ -253,6 +256,7 @@ fn as_json(name: &str, report: &IndexReport, faults: &[&Fault]) -> Value {
         "passages": report.passages,
         "summary": report.summary,
         "faults_in_all": report.faults_in_all,
+        "not_indexed": report.skipped,
         "faults": faults,
         "elapsed_ms": report.elapsed.as_millis() as u64,
     })

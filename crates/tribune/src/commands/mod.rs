@@ -52,6 +52,10 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Sim(args) => sim::run(&common, &args),
         Command::Connect { host } => connect::run(&common, host),
         Command::Completions { shell } => pages::completions(shell),
+        Command::ExtractWorker => {
+            tribune_extract::worker::run()?;
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Man { dir } => pages::man(&dir),
     }
 }

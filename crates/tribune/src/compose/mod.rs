@@ -10,7 +10,7 @@ use std::sync::Arc;
 use anyhow::Context;
 use tribune_config::Environment;
 use tribune_core::{Links, Source, SystemClock};
-use tribune_corpus::{Built, DocumentsSource, Embedders, Environment as CorpusEnvironment, Pool, Upkeep};
+use tribune_corpus::{Built, DocumentsSource, Embedders, Environment as CorpusEnvironment, Pool, Upkeep, Workers};
 use tribune_limits::shared::RedisCounts;
 use tribune_server::audit::{Audit, AuditSettings};
 use tribune_server::supervisor::Jitter;
@@ -168,6 +168,8 @@ impl Corpora {
                 (true, false) => Upkeep::IndexOnce,
                 (true, true) => Upkeep::Follow,
             },
+            // The program itself, also after its file was replaced.
+            workers: Arc::new(Workers::new("/proc/self/exe", [crate::cli::EXTRACT_WORKER])),
             common,
         };
         let built = config.sources.iter().map(|source| source.build(&environment));

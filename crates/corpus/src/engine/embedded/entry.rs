@@ -10,6 +10,7 @@ use tribune_core::{JsonObject, Readers};
 
 use super::schema::{Fields, MAX_FACET_BYTES, date_of, days, facet_prefix, folded};
 use crate::engine::{Entry, IndexedDocument, StoredDocument, StoredPassage};
+use crate::format::Markup;
 use crate::hash;
 use crate::passage::{Passage, beginning, ranked_text};
 
@@ -37,6 +38,12 @@ pub(super) fn entries(fields: &Fields, entry: &Entry<'_>) -> serde_json::Result<
     if !record.fields.is_empty() {
         whole.add_text(fields.fields, serde_json::to_string(&record.fields)?);
     }
+    if record.markup == Markup::Markdown {
+        whole.add_bool(fields.markdown, true);
+    }
+    if !record.places.is_empty() {
+        whole.add_text(fields.places, serde_json::to_string(&record.places)?);
+    }
     let mut entries = Vec::with_capacity(passages.len() + 1);
     if is_long {
         whole.add_text(fields.text, &record.text);
@@ -58,7 +65,7 @@ pub(super) fn entries(fields: &Fields, entry: &Entry<'_>) -> serde_json::Result<
             searched.add_object(field, values);
         }
     }
-    for (ordinal, Passage { range, header }) in passages.iter().enumerate() {
+    for (ordinal, Passage { range, header, place }) in passages.iter().enumerate() {
         let passage = &record.text[range.clone()];
         let ranked = ranked_text(header, passage);
         let mut entry = searched.clone();
@@ -66,6 +73,9 @@ pub(super) fn entries(fields: &Fields, entry: &Entry<'_>) -> serde_json::Result<
         entry.add_u64(fields.content, hash::of_content(&ranked));
         entry.add_text(fields.body, ranked);
         entry.add_text(fields.header, header);
+        if let Some(place) = place {
+            entry.add_text(fields.place, place);
+        }
         entry.add_text(fields.passage, passage);
         entries.push(entry);
     }
@@ -86,6 +96,7 @@ pub(super) fn stored_passage(fields: &Fields, entry: &TantivyDocument) -> Stored
         url: text(entry, fields.url),
         text: text_or_empty(entry, fields.passage),
         header: text_or_empty(entry, fields.header),
+        place: text(entry, fields.place),
         ordinal: number(fields.ordinal),
         count: number(fields.passages),
     }
@@ -103,6 +114,8 @@ pub(super) fn stored_document(fields: &Fields, entry: &TantivyDocument) -> Store
         date: date(fields, entry),
         fields: json(fields, entry).unwrap_or_default(),
         passages: ranges.and_then(|v| v.as_bytes().map(unpacked)).unwrap_or_default(),
+        markup: if entry.get_first(fields.markdown).is_some() { Markup::Markdown } else { Markup::Plain },
+        places: text(entry, fields.places).and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default(),
     }
 }
 

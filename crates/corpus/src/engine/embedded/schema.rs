@@ -19,7 +19,7 @@ use crate::hash;
 use crate::passage::{Stem, Words, stem_of};
 
 /// Changes when older indexes can no longer be read; part of the folder's name.
-pub(super) const FORMAT: &str = "v3";
+pub(super) const FORMAT: &str = "v4";
 
 /// The name of our analyser.
 pub(super) const ANALYZER: &str = "tribune_en";
@@ -65,6 +65,12 @@ pub(super) struct Fields {
     pub(super) meta: Field,
     /// The title on records of longer documents; not searchable, because the passages have it.
     pub(super) record_title: Field,
+    /// Present if the text is Markdown; beside `fields`.
+    pub(super) markdown: Field,
+    /// The places of the document as JSON; beside `fields`.
+    pub(super) places: Field,
+    /// The place of the passage.
+    pub(super) place: Field,
     /// Start and end of each passage as little-endian `u32` pairs, on records of longer documents.
     pub(super) ranges: Field,
 }
@@ -97,6 +103,9 @@ impl Fields {
             fields: schema.add_text_field("fields", STORED),
             meta: schema.add_json_field("meta", JsonObjectOptions::default().set_indexing_options(indexing)),
             record_title: schema.add_text_field("record_title", STORED),
+            markdown: schema.add_bool_field("markdown", STORED),
+            places: schema.add_text_field("places", STORED),
+            place: schema.add_text_field("place", STORED),
             ranges: schema.add_bytes_field("ranges", STORED),
             schema: schema.build(),
         }

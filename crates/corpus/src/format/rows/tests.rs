@@ -16,7 +16,7 @@ impl Sink for Collected {
         Ok(())
     }
     fn fault(&mut self, line: Option<u64>, skipped: bool, problem: String) {
-        self.faults.push(Fault { file: "f".into(), line, problem, skipped });
+        self.faults.push(Fault { file: "f".into(), line, problem, skipped, reason: None });
     }
 }
 

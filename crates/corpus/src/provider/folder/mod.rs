@@ -1,9 +1,10 @@
-//! Files below a folder, or one file; `changes` decides when to scan the folder again, `rules` says who may see what is
-//! in a folder.
+//! Files below a folder, or one file; `choice` says which, `changes` decides when to scan the folder again, `rules` says who
+//! may see what is in a folder.
 
 #![allow(clippy::disallowed_methods, reason = "it reports how long it took")]
 
 mod changes;
+mod choice;
 mod rules;
 
 use std::fs::{self, Metadata};
@@ -15,9 +16,10 @@ use async_trait::async_trait;
 use tribune_core::Readers;
 
 use self::changes::Changes;
+pub use self::choice::Choice;
 use self::rules::{FolderReaders, Rule};
 use super::{Item, Listing, Provider, ProviderError, Unreachable};
-use crate::format::{Contents, Fault, Formats, Input, Reading, Sink, Stop};
+use crate::format::{Fault, Formats, Input, Reading, Sink, Stop};
 
 #[derive(Debug, Clone)]
 pub struct Limits {
@@ -31,11 +33,15 @@ impl Default for Limits {
     }
 }
 
+/// Names of files that no format reads; more are not kept.
+const MAX_UNREAD: usize = 100_000;
+
 /// A folder or a single file, read by extension.
 pub struct Folder {
     path: PathBuf,
     reading: Reading,
     limits: Limits,
+    choice: Choice,
     /// Tribune's own files, if they are below the folder: changes there are ignored.
     ignored: Option<PathBuf>,
     changes: tokio::sync::Mutex<Option<Changes>>,
@@ -49,10 +55,18 @@ impl Folder {
             path: path.into(),
             reading,
             limits,
+            choice: Choice::default(),
             ignored: None,
             changes: tokio::sync::Mutex::default(),
             scan_ms: AtomicU64::new(0),
         }
+    }
+
+    /// Reads only what is chosen.
+    #[must_use]
+    pub fn choosing(mut self, choice: Choice) -> Self {
+        self.choice = choice;
+        self
     }
 
     /// Ignores changes below this folder.
@@ -109,7 +123,7 @@ impl Provider for Folder {
             // An unreadable folder must not look like an empty one.
             return Err(ProviderError::Failed { doing: "reading the folder".to_owned(), cause: Box::new(error) });
         }
-        let listing = walk(&self.path, &self.reading.formats);
+        let listing = walk(&self.path, &self.choice, &self.reading.formats);
         self.scan_ms.store(started.elapsed().as_millis() as u64, Ordering::Relaxed);
         Ok(listing)
     }
@@ -125,9 +139,8 @@ impl Provider for Folder {
         }
     }
 
-    fn contents(&self, key: &str) -> Contents {
-        let format = self.reading.formats.find(Path::new(key));
-        format.map(|format| format.contents()).unwrap_or_default()
+    fn holds_many(&self, key: &str) -> bool {
+        self.reading.formats.find(Path::new(key)).is_some_and(|format| format.holds_many())
     }
 
     async fn changed(&self) {
@@ -142,7 +155,7 @@ impl Provider for Folder {
     }
 
     fn mistakes(&self) -> Vec<Fault> {
-        let mut mistakes = walk(&self.path, &self.reading.formats).excluded;
+        let mut mistakes = walk(&self.path, &self.choice, &self.reading.formats).excluded;
         mistakes.retain(|fault| Path::new(&fault.file).ends_with(rules::FILE));
         mistakes
     }
@@ -156,13 +169,10 @@ impl Provider for Folder {
     }
 }
 
-/// Every document file below `root`, in a fixed order. Hidden files and folders are skipped; links are reported and
-/// not followed, because they can lead anywhere.
-fn walk(root: &Path, formats: &Formats) -> Listing {
+/// Every document file below `root`, in a fixed order. Links are reported and not followed, because they can lead
+/// anywhere.
+fn walk(root: &Path, choice: &Choice, formats: &Formats) -> Listing {
     let mut found = Listing::default();
-    let hidden = |entry: &walkdir::DirEntry| {
-        entry.depth() > 0 && entry.file_name().to_str().is_some_and(|name| name.starts_with('.'))
-    };
     let relative_to_root = |path: &Path| -> Option<String> {
         let relative = path.strip_prefix(root).ok()?;
         if relative.as_os_str().is_empty() {
@@ -171,11 +181,8 @@ fn walk(root: &Path, formats: &Formats) -> Listing {
         let parts: Option<Vec<&str>> = relative.iter().map(|part| part.to_str()).collect();
         Some(parts?.join("/"))
     };
-    let fault = |path: &Path, problem: String| Fault {
-        file: relative_to_root(path).unwrap_or_else(|| path.to_string_lossy().into_owned()),
-        line: None,
-        problem,
-        skipped: true,
+    let fault = |path: &Path, problem: String| {
+        Fault::skipped(relative_to_root(path).unwrap_or_else(|| path.to_string_lossy().into_owned()), problem)
     };
     let mut readers = FolderReaders::default();
     let enter = |folder: &Path, readers: &mut FolderReaders| {
@@ -185,22 +192,22 @@ fn walk(root: &Path, formats: &Formats) -> Listing {
     if root.is_file() {
         found.excluded.extend(enter(root.parent().unwrap_or(root), &mut readers));
     }
-    let entries = walkdir::WalkDir::new(root).sort_by_file_name().into_iter();
-    for entry in entries.filter_entry(|entry| !hidden(entry)) {
+    for entry in choice.walk(root) {
         let entry = match entry {
             Ok(entry) => entry,
-            Err(error) => {
-                let problem = error.io_error().map_or_else(|| error.to_string(), ToString::to_string);
-                let path = error.path().unwrap_or(root);
+            Err((path, problem)) => {
+                let path = path.as_deref().unwrap_or(root);
                 let fault = fault(path, format!("cannot be read: {problem}"));
                 found.unreachable.push(Unreachable { fault, readers: readers.of_unreachable(path) });
                 continue;
             }
         };
         let path = entry.path();
+        let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
         // The root may be a link.
-        if entry.file_type().is_dir() || (entry.depth() == 0 && path.is_dir()) {
+        if is_folder || (entry.depth() == 0 && path.is_dir()) {
             found.excluded.extend(enter(path, &mut readers));
+            continue;
         }
         let is_link = entry.path_is_symlink() && entry.depth() > 0;
         let is_document = formats.find(path).is_some();
@@ -213,6 +220,9 @@ fn walk(root: &Path, formats: &Formats) -> Listing {
             continue;
         }
         if !is_document {
+            if found.unread.len() < MAX_UNREAD && entry.file_type().is_some_and(|kind| kind.is_file()) {
+                found.unread.extend(relative_to_root(path));
+            }
             continue;
         }
         match (fs::metadata(path), relative_to_root(path)) {

@@ -14,6 +14,7 @@ struct Stored {
     record: Record,
     passages: Vec<(String, String)>,
     ranges: Vec<std::ops::Range<usize>>,
+    places: Vec<Option<String>>,
 }
 
 #[derive(Clone, Default)]
@@ -141,6 +142,7 @@ impl Changes for MemoryChanges {
                 .map(|passage| (passage.header.clone(), text[passage.range.clone()].to_owned()))
                 .collect(),
             ranges: entry.passages.iter().map(|passage| passage.range.clone()).collect(),
+            places: entry.passages.iter().map(|passage| passage.place.clone()).collect(),
         };
         self.after.documents.insert(entry.record.key.clone(), stored);
         Ok(())
@@ -362,6 +364,7 @@ impl Version for MemoryVersion {
             url: stored.record.url.clone(),
             text,
             header,
+            place: stored.places[ordinal].clone(),
             ordinal,
             count: stored.passages.len(),
         })
@@ -377,6 +380,8 @@ impl Version for MemoryVersion {
             date: stored.record.date,
             fields: stored.record.fields.clone(),
             passages: stored.ranges.clone(),
+            markup: stored.record.markup,
+            places: stored.record.places.clone(),
         }))
     }
 

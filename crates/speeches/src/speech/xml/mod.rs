@@ -9,7 +9,7 @@ mod sitting;
 mod talk;
 mod transcript;
 
-use tribune_corpus::format::{Contents, Format, Input, Markup, Sink, Stop};
+use tribune_corpus::format::{Format, Input, Sink, Stop};
 
 use self::transcript::Transcript;
 use super::parliament::Aliases;
@@ -26,8 +26,8 @@ impl Format for HansardXml {
         &["xml"]
     }
 
-    fn contents(&self) -> Contents {
-        Contents { markup: Markup::Plain, many: true }
+    fn holds_many(&self) -> bool {
+        true
     }
 
     /// 2: every HTML entity is resolved.
