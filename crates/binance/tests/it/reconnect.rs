@@ -183,20 +183,6 @@ async fn unreadable_update_resyncs_its_book() {
 
 /// A connection is replaced by its age, long before the exchange would end it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn missing_update_hides_its_book_until_the_next_snapshot() {
-    let exchange = exchange(simulation(), Limits::default()).await;
-    let (_feed, books) = all_live(&exchange).await;
-    exchange.faults().set(&Fault::FailEndpoint { endpoint: "depth".to_owned(), count: 1_000 });
-    exchange.faults().set(&Fault::DropDiffs { symbol: Some(SYMBOLS[0].to_owned()), count: 1 });
-    until("the book is resyncing", || async { books[0].status().state == BookState::Resyncing }).await;
-    assert!(books[0].live().is_none() && books[0].status().view.is_none());
-    assert!(!books[0].status().reason.clone().unwrap_or_default().is_empty(), "it says why");
-    assert!(books[1..].iter().all(|book| book.resyncs() == 0), "the others are untouched");
-    exchange.faults().clear();
-    until("the book is live again", || async { books[0].live().is_some() }).await;
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn replaced_connection_keeps_books_live() {
     let exchange = exchange(simulation(), Limits::default()).await;
     let clock = Arc::new(tribune_clock::SystemClock);
