@@ -96,7 +96,7 @@ impl Fault {
         }
     }
 
-    /// What it does to the next diff, and of which symbol; `None` is any symbol.
+    /// What it does to the next diff, and the symbol; `None` is any symbol.
     fn of_diff(&self) -> Option<(DiffFault, &Option<String>)> {
         match self {
             Self::DropDiffs { symbol, .. } => Some((DiffFault::Drop, symbol)),

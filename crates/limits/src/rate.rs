@@ -73,7 +73,7 @@ impl<K: Hash + Eq + Clone + Debug> Rate<K> {
         };
         let (now, period) = (secs(&*self.clock), self.period.as_secs());
         let ends = (now / period + 1) * period;
-        // Whoever can read Redis sees neither names nor addresses.
+        // Redis must not hold names or addresses.
         let digest: [u8; 32] = Sha256::digest(format!("{name} {ends} {key:?}")).into();
         let digest = digest.first_chunk().map_or(0, |first| u128::from_be_bytes(*first));
         if counts.add(digest, ends, times) < self.max { Ok(()) } else { Err(Duration::from_secs(ends - now)) }

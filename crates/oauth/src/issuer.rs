@@ -132,7 +132,7 @@ impl Issuer {
         self.clients.register(&metadata, &*self.clock).await
     }
 
-    /// Checks a request for access of somebody for whom the profiles exist that `has_profile` accepts.
+    /// Checks an authorization request; `has_profile` says which profiles the user may use.
     pub async fn authorization(
         &self,
         query: &str,

@@ -44,7 +44,7 @@ pub(crate) async fn read_rest(request: Request<Body>, next: Next) -> Response {
     if request.version() > Version::HTTP_11 || request.body().is_end_stream() {
         return next.run(request).await;
     }
-    // Such a client sends the body only when somebody begins to read it.
+    // The client sends the body only once the server begins to read it.
     let waits = request.headers().contains_key(header::EXPECT);
     let rest = Rest::default();
     let request = request.map(|body| Body::new(Lent { body, rest: Arc::clone(&rest) }));

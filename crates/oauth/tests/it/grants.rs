@@ -156,7 +156,7 @@ async fn token_is_for_the_profile_that_was_asked_for() {
     }
 }
 
-/// Whoever has no code must not learn which profiles there are: some are about sources that they may not use.
+/// A stranger must not learn which profiles exist: some serve hidden sources.
 #[tokio::test]
 async fn strangers_cannot_ask_for_profiles() {
     let fixture = Fixture::new().await;

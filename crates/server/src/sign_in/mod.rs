@@ -13,7 +13,7 @@ pub(crate) mod oauth;
 
 const MAX_LOGGED_CHARS: usize = 64;
 
-/// Records in the audit log, and if it failed in the log, how somebody's sign-in ended.
+/// Records a sign-in in the audit log; a failed one is logged too.
 fn record<T>(service: &Service, caller: &Caller, action: &str, who: &str, ended: &Result<T>) {
     record_about(service, caller, action, who, &[], ended);
 }

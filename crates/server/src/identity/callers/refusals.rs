@@ -100,7 +100,7 @@ impl Callers {
         Err(self.refuse_admin(request.headers(), user.is_some()).into())
     }
 
-    /// The response to somebody who is no administrator; `is_user` if they showed a valid token.
+    /// The response to a caller who is not an administrator; `is_user` says whether their token is valid.
     fn refuse_admin(&self, headers: &HeaderMap, is_user: bool) -> Response {
         let (status, error, message) = match (&self.oauth, self.admin_token) {
             (Some(_), _) if is_user => (

@@ -285,7 +285,7 @@ fn wrong_requests_for_access_are_refused() {
     let own = [FORM, ("origin", server.url.as_str())];
     let nobody = server.post_once(&host.address(&[]), &own, "decision=allow");
     assert!(nobody.header("location").starts_with("/login?back="), "{nobody:?}");
-    // Whoever has not signed in is not sent on to wherever a program says.
+    // Nobody is redirected before signing in.
     let nobody = server.get_once(&host.address(&[("response_type", "token")]), &[]);
     assert!(nobody.header("location").starts_with("/login?back="), "{nobody:?}");
 }

@@ -114,7 +114,7 @@ fn hidden_things(site: &Site) -> Hidden {
     }
 }
 
-/// What is asked at a path; what stands for a parameter is hidden.
+/// The request for a path, with hidden ids as its parameters.
 fn requests(method: &str, route: &str, hidden: &Hidden) -> Vec<(String, Value)> {
     let call = |name: &str, arguments: Value| json!({"jsonrpc": "2.0", "id": 1, "method": name, "params": arguments});
     let search = call("tools/call", json!({"name": "search", "arguments": {"query": QUERY}}));
